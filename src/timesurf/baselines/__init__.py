@@ -1,0 +1,1 @@
+"""What Sup3r is compared with."""

@@ -1,0 +1,1 @@
+"""Benchmarks: each makes its data, trains, measures, and returns a dict ready for JSON."""

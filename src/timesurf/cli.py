@@ -1,0 +1,165 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from timesurf import __version__
+from timesurf.errors import TimesurfError
+from timesurf.files import replacing
+
+app = typer.Typer(
+    help="Learn on event streams with hierarchies of time surfaces, trained end to end by Sup3r.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+bench = typer.Typer(help="Reproduce the paper's tables and measure speed.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+console = Console()
+
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same figures.")]
+Json = Annotated[Path | None, typer.Option("--json", help="Also write the figures to this file.", dir_okay=False)]
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends with a message and exit code 2, not with a traceback."""
+    try:
+        app()
+    except (TimesurfError, OSError) as error:
+        Console(stderr=True).print(f"[bold red]Error:[/] {error}", highlight=False)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("Stopped.")
+        sys.exit(130)
+
+
+def _version(show: bool) -> None:
+    if show:
+        console.print(f"timesurf {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say it and end.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the model and the figure.", file_okay=False)] = Path("demo"),
+    seed: Seed = 0,
+) -> None:
+    """Train one network on the paper's benchmark, print the table, draw its features.
+
+    Example: timesurf demo --out demo
+    """
+    from timesurf import plots
+    from timesurf.bench import classification
+
+    console.print(
+        "Two sentences, [bold]v/v yty[/] and [bold]vxv yty[/], written by noisy pixels. "
+        "Only x and / tell them apart.\nTraining a network of 3, 6 and 2 units on 1,000 recordings ..."
+    )
+    with _progress("training", 1, 1000) as told:
+        sup3r, kmeans, test = classification.train(seed, 0, 1000, told)
+    figures = {"sup3r": sup3r.evaluate(test), "kmeans": kmeans.evaluate(test)}
+    console.print(_table1({name: {k: [v[k]] for k in ("accuracy", "kept")} for name, v in figures.items()}))
+    out.mkdir(parents=True, exist_ok=True)
+    sup3r.save(out / "sentences.tsf")
+    trace = sup3r.trace(test[:200])
+    through = trace.winner[trace.passed == len(sup3r.stages), 0]
+    use = np.bincount(through, minlength=sup3r.stages[0].units) / max(len(through), 1)
+    accuracy = (figures["sup3r"]["accuracy"], figures["kmeans"]["accuracy"])
+    plots.compare_features(sup3r, kmeans, use, accuracy).savefig(out / "features.png", dpi=120)
+    console.print(
+        f"Layer-1 features of both: {out / 'features.png'}\nThe trained network:      {out / 'sentences.tsf'}"
+    )
+
+
+@bench.command("classification")
+def bench_classification(
+    networks: Annotated[int, typer.Option(min=1, help="How many independent networks.")] = 10,
+    seed: Seed = 0,
+    recordings: Annotated[int, typer.Option(min=2, help="For training, and as many for testing.")] = 1000,
+    workers: Annotated[int | None, typer.Option(min=1, help="Networks at a time; default: one a core.")] = None,
+    json_file: Json = None,
+) -> None:
+    """The paper's Table 1: sentences told apart by Sup3r and by k-means.
+
+    Example: timesurf bench classification --networks 10 --seed 0 --json table1.json
+    """
+    from timesurf.bench import classification
+
+    _check_writable(json_file)
+    with _progress("training", networks, recordings) as told:
+        result = classification.run(networks, seed, recordings=recordings, workers=workers, progress=told)
+    console.print(_table1(result))
+    accuracy = np.array(result["sup3r"]["accuracy"])
+    converged = int((accuracy >= classification.CONVERGED).sum())
+    console.print(
+        f"{networks} networks, seed {seed}: {converged} converged, worst {accuracy.min():.2%}. "
+        f"{result['seconds']:.0f} s on {result['machine']['cores']} cores ({result['machine']['processor']}).",
+        highlight=False,
+    )
+    _write_json(json_file, result)
+
+
+def _table1(result: dict[str, Any]) -> Table:
+    from timesurf.bench.classification import PAPER
+
+    table = Table(title="Classification of sentences (the paper's Table 1)")
+    for column in ("", "events right", "paper", "events kept", "paper"):
+        table.add_column(column, justify="right" if column else "left")
+    for name, title in (("sup3r", "Sup3r network"), ("kmeans", "k-means")):
+        ours = (np.mean(result[name][figure]) for figure in ("accuracy", "kept"))
+        cells = [f"{v:.2%}" for pair in zip(ours, PAPER[name].values(), strict=True) for v in pair]
+        table.add_row(title, *cells)
+    return table
+
+
+@contextmanager
+def _progress(what: str, networks: int, recordings: int) -> Iterator[Any]:
+    """A bar that counts recordings over all networks, with the latest accuracy and kept share; silent in a pipe."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    done: dict[int, int] = {}
+    lock = threading.Lock()
+    with Progress(*columns, TextColumn("{task.fields[news]}"), console=console, transient=True) as bar:
+        bar.disable = not console.is_terminal
+        task = bar.add_task(what, total=None, news="compiling on first use")
+
+        def told(number: int, news: Any) -> None:
+            with lock:
+                done[number] = news.done
+                text = f"{news.accuracy:.1%} right, {news.kept:.1%} kept"
+                bar.update(task, completed=sum(done.values()), total=networks * news.total, news=text)
+
+        yield told
+
+
+def _check_writable(path: Path | None) -> None:
+    """Say at once, not after minutes of work, that a result cannot be written."""
+    if path is not None and not path.resolve().parent.is_dir():
+        raise FileNotFoundError(f"Cannot write {path}: its folder does not exist.")
+
+
+def _write_json(path: Path | None, result: dict[str, Any]) -> None:
+    if path is not None:
+        with replacing(path) as file:
+            file.write((json.dumps(result, indent=1) + "\n").encode())
+        console.print(f"Figures written to {path}", highlight=False)

@@ -1,0 +1,1 @@
+"""Data sets as `Recordings`. They know events, nothing of networks."""

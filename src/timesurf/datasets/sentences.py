@@ -1,0 +1,98 @@
+"""The paper's synthetic benchmark: sentences of two words of three characters, written by Poisson pixels.
+
+A character is a 5 x 5 bitmap, a sentence six of them in a row: a field of 30 x 5. For 10 ms every lit pixel fires at
+10 kHz, every other at 10 Hz. The two sentences differ in one character, x or /, so only those carry the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.errors import SettingError
+from timesurf.events import Recordings
+from timesurf.times import Time, microseconds
+
+Array = NDArray[Any]
+
+_ROWS = {
+    "v": "*...* *...* .*.*. .*.*. ..*..",
+    "/": "....* ...*. ..*.. .*... *....",
+    "x": "*...* .*.*. ..*.. .*.*. *...*",
+    "t": "***** ..*.. ..*.. ..*.. ..*..",
+    "y": "*...* .*.*. ..*.. ..*.. ..*..",
+    "p": "****. *...* ****. *.... *....",
+    "o": ".***. *...* *...* *...* .***.",
+}
+CHARACTERS = {name: np.array([[c == "*" for c in row] for row in rows.split()]).T for name, rows in _ROWS.items()}
+TASK1 = ("v/vyty", "vxvyty")
+
+
+def bitmap(sentence: str) -> Array:
+    """Lit pixels of a sentence, indexed [x, y].
+
+    >>> bitmap("v/").shape
+    (10, 5)
+    """
+    unknown = sorted(set(sentence) - set(CHARACTERS))
+    if unknown or not sentence:
+        raise SettingError(f"No character {unknown or sentence!r}: sentences are made of {''.join(CHARACTERS)}.")
+    return np.concatenate([CHARACTERS[c] for c in sentence])
+
+
+def make(
+    recordings: int,
+    seed: int | np.random.Generator = 0,
+    *,
+    sentences: Sequence[str] = TASK1,
+    duration: Time = "10 ms",
+    high: float = 10e3,
+    low: float = 10.0,
+) -> Recordings:
+    """Recordings of the sentences, in turn, labelled with the sentence.
+
+    high, low : firing rates of lit and of dark pixels, Hz
+
+    >>> make(1000, seed=0).labels[:4].tolist()
+    ['v/vyty', 'vxvyty', 'v/vyty', 'vxvyty']
+    """
+    if recordings < 1:
+        raise SettingError(f"recordings = {recordings!r} must be at least 1.")
+    number = np.arange(recordings) % len(sentences)
+    return poisson(
+        np.stack([bitmap(s) for s in sentences])[number],
+        np.asarray(sentences)[number],
+        seed,
+        duration=duration,
+        high=high,
+        low=low,
+    )
+
+
+def poisson(
+    lit: Array,
+    labels: Any,
+    seed: int | np.random.Generator = 0,
+    *,
+    duration: Time = "10 ms",
+    high: float = 10e3,
+    low: float = 10.0,
+) -> Recordings:
+    """One recording of independent Poisson pixels for each bitmap in `lit` (recordings, width, height)."""
+    rng = np.random.default_rng(seed)
+    us = microseconds(duration, "duration")
+    counts = rng.poisson(np.where(lit, high, low) * us * 1e-6)
+    of = np.repeat(np.arange(counts.size), counts.ravel())
+    recording, x, y = np.unravel_index(of, counts.shape)
+    moment = rng.random(len(of))  # of the duration; equal microseconds then fall in random order
+    order = np.argsort(recording + moment)
+    return Recordings(
+        [x[order].astype(np.uint8), y[order].astype(np.uint8)],
+        (moment[order] * us).astype(np.int32),
+        offsets=np.concatenate([[0], np.cumsum(counts.reshape(len(lit), -1).sum(axis=1))]),
+        field=lit.shape[1:],
+        labels=labels,
+    )

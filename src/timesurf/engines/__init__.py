@@ -1,0 +1,67 @@
+"""One algorithm, several engines, one signature.
+
+An engine is a module with four functions. All take the network as `stages` (its layers in their places), its
+`Parameters`, and a `Batch` of events; the two that learn change the parameters in place.
+
+    infer(stages, parameters, batch, trace=False)        -> Outcome
+    learn_online(stages, parameters, rule, batch)        -> Outcome    weights change after each event
+    learn_batch(stages, parameters, rule, batch)         -> Outcome    weights change once, after the batch
+    surfaces(stages, parameters, batch, layer)           -> array      time surfaces that reach a layer
+
+State (time contexts, feedback, previous S) starts empty at each recording.
+
+| engine      | what it is                                                             |
+|-------------|------------------------------------------------------------------------|
+| `reference` | NumPy, written straight from the equations: the oracle of every test   |
+| `cpu`       | the same, compiled by numba                                            |
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Protocol, cast
+
+from timesurf.engines.batch import Array, Batch, Outcome, Parameters, Trace, pack
+from timesurf.errors import MissingEngineError, SettingError
+from timesurf.layers import Stage
+from timesurf.rule import Rule
+
+__all__ = ["ENGINES", "Batch", "Engine", "Outcome", "Parameters", "Trace", "load", "pack"]
+
+ENGINES = ("cpu", "reference")
+
+
+class Engine(Protocol):
+    """What every engine module offers."""
+
+    def infer(self, stages: tuple[Stage, ...], parameters: Parameters, batch: Batch, *, trace: bool = False) -> Outcome:
+        """Run the events; learn nothing. With trace, keep what happened to every event."""
+        ...
+
+    def learn_online(self, stages: tuple[Stage, ...], parameters: Parameters, rule: Rule, batch: Batch) -> Outcome:
+        """Run the events and update the parameters after each."""
+        ...
+
+    def learn_batch(self, stages: tuple[Stage, ...], parameters: Parameters, rule: Rule, batch: Batch) -> Outcome:
+        """Run the events with frozen parameters, sum the updates, apply them once."""
+        ...
+
+    def surfaces(self, stages: tuple[Stage, ...], parameters: Parameters, batch: Batch, layer: int) -> Array:
+        """Time surfaces of all events that reach a layer (0: the first), one row a event."""
+        ...
+
+
+def load(name: str) -> Engine:
+    """The engine of that name, imported on first use.
+
+    >>> load("reference").__name__
+    'timesurf.engines.reference'
+    """
+    if name not in ENGINES:
+        raise SettingError(f"engine = {name!r} is unknown. Choose one of {', '.join(ENGINES)}.")
+    try:
+        return cast(Engine, importlib.import_module(f"timesurf.engines.{name}"))
+    except ImportError as error:
+        raise MissingEngineError(
+            f"engine {name!r} cannot run here: {error}. Install what is missing, or use engine='reference'."
+        ) from error

@@ -1,0 +1,96 @@
+"""What goes into an engine and what comes out: plain arrays under plain names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.events import Recordings
+from timesurf.layers import Stage
+
+Array = NDArray[Any]
+
+
+@dataclass(slots=True)
+class Parameters:
+    """What a network learns: for each layer, centroids (units, *surface shape) and thresholds (units,).
+
+    A threshold of infinity lets everything pass; so the last layer, which always fires, has only those.
+    """
+
+    centroids: list[Array]
+    thresholds: list[Array]
+
+    def copy(self) -> Parameters:
+        """An independent copy."""
+        return Parameters([c.copy() for c in self.centroids], [th.copy() for th in self.thresholds])
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some recordings as an engine wants them."""
+
+    entry: Array  # (events,) place in the flat input field: coordinates and polarity, ravelled
+    t: Array  # (events,) int64, us since the recording's first event
+    offsets: Array  # (recordings + 1,) events offsets[r] to offsets[r + 1] are recording r
+    label: Array  # (recordings,) index of the class, -1 if unknown
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+
+def pack(recordings: Recordings, label: Array | None = None) -> Batch:
+    """Recordings as a batch. Only differences of time matter, so each recording's clock starts at 0."""
+    t = recordings.t.astype(np.int64)
+    offsets = recordings.offsets
+    begins = offsets[:-1][recordings.counts > 0]
+    t -= np.repeat(t[begins], recordings.counts[recordings.counts > 0])
+    label = np.full(len(recordings), -1) if label is None else label
+    return Batch(recordings.entries(), t, offsets, np.asarray(label, dtype=np.int64))
+
+
+@dataclass(slots=True)
+class Trace:
+    """What happened to every event of a batch, layer by layer (columns). An event stops where it is rejected."""
+
+    winner: Array  # (events, layers) closest unit; -1 where the event did not arrive
+    distance: Array  # (events, layers) to that unit; NaN where the event did not arrive
+    S: Array  # (events, layers) separability; NaN for events that the network did not output
+    passed: Array  # (events,) how many layers let the event pass; all of them: an output event
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came out, counted for every recording."""
+
+    events: Array  # (recordings,) input events
+    kept: Array  # (recordings, layers) events that each layer let pass
+    votes: Array  # (recordings, units of the last layer) output events
+    trace: Trace | None = None
+
+    @classmethod
+    def empty(cls, stages: Sequence[Stage], batch: Batch, *, trace: bool) -> Outcome:
+        """Arrays for an engine to fill."""
+        events, layers = (len(batch.entry) if trace else 0), len(stages)
+        record = Trace(
+            np.full((events, layers), -1, dtype=np.int32),
+            np.full((events, layers), np.nan),
+            np.full((events, layers), np.nan),
+            np.zeros(events, dtype=np.int32),
+        )
+        kept = np.zeros((len(batch), layers), dtype=np.int64)
+        votes = np.zeros((len(batch), stages[-1].units), dtype=np.int64)
+        return cls(np.diff(batch.offsets), kept, votes, record)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Outcome]) -> Outcome:
+        """Outcomes of consecutive batches as one."""
+        return cls(
+            np.concatenate([part.events for part in parts]),
+            np.concatenate([part.kept for part in parts]),
+            np.concatenate([part.votes for part in parts]),
+        )

@@ -1,0 +1,158 @@
+"""The reference engine: NumPy, float64, one event at a time, written straight from the equations.
+
+Slow and obvious. Every other engine is tested against it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from timesurf.engines.batch import Array, Batch, Outcome, Parameters
+from timesurf.layers import Place, Stage
+from timesurf.rule import Rule, centroid_step, separability, sign, threshold_steps
+
+Stages = tuple[Stage, ...]
+
+
+class Memory:
+    """What a layer remembers within one recording."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.T = np.full((*stage.field, stage.polarities), -np.inf)  # last time of every input
+        self.FT = np.full((*stage.output_field, stage.units), -np.inf)  # last time of every output
+        self.S = np.zeros(stage.output_field)  # S of the previous output at each place
+
+
+@dataclass(slots=True)
+class Step:
+    """One event in one layer."""
+
+    ts: Array  # its time surface
+    dist: Array  # distance of every centroid
+    fired: int  # the closest one
+    passed: bool  # whether the layer lets the event pass
+    x: Place  # where the output goes
+
+
+def infer(stages: Stages, parameters: Parameters, batch: Batch, *, trace: bool = False) -> Outcome:
+    """Run the events; learn nothing."""
+    return _run(stages, parameters, batch, trace=trace)
+
+
+def learn_online(stages: Stages, parameters: Parameters, rule: Rule, batch: Batch) -> Outcome:
+    """Run the events and update the parameters after each."""
+    return _run(stages, parameters, batch, rule=rule, learnt=parameters)
+
+
+def learn_batch(stages: Stages, parameters: Parameters, rule: Rule, batch: Batch) -> Outcome:
+    """Run the events with frozen parameters, sum the updates, apply them once."""
+    total = Parameters(
+        *([np.zeros_like(a) for a in arrays] for arrays in (parameters.centroids, parameters.thresholds))
+    )
+    outcome = _run(stages, parameters, batch, rule=rule, learnt=total)
+    for k in range(len(stages)):
+        parameters.centroids[k] += total.centroids[k]
+        parameters.thresholds[k][:] = np.maximum(parameters.thresholds[k] + total.thresholds[k], 0)
+    return outcome
+
+
+def surfaces(stages: Stages, parameters: Parameters, batch: Batch, layer: int) -> Array:
+    """Time surfaces of all events that reach a layer, one row a event."""
+    rows: list[Array] = []
+    _run(stages[: layer + 1], parameters, batch, seen=rows)
+    return np.array(rows).reshape(len(rows), *stages[layer].surface_shape)
+
+
+def _run(
+    stages: Stages,
+    parameters: Parameters,
+    batch: Batch,
+    *,
+    trace: bool = False,
+    rule: Rule | None = None,
+    learnt: Parameters | None = None,
+    seen: list[Array] | None = None,
+) -> Outcome:
+    """Every event of every recording; updates by the rule go into `learnt`, surfaces of the top layer into `seen`."""
+    outcome = Outcome.empty(stages, batch, trace=trace)
+    shape = (*stages[0].field, stages[0].polarities)
+    for r, label in enumerate(batch.label):
+        memories = [Memory(stage) for stage in stages]
+        for i in range(batch.offsets[r], batch.offsets[r + 1]):
+            *x, p = (int(v) for v in np.unravel_index(batch.entry[i], shape))
+            t = float(batch.t[i])
+            steps = forward(stages, parameters, memories, tuple(x), p, t)
+            if seen is not None and len(steps) == len(stages):
+                seen.append(steps[-1].ts)
+            S = dS = np.full(len(stages), np.nan)
+            if len(steps) == len(stages) and steps[-1].passed:
+                outcome.votes[r, steps[-1].fired] += 1
+                S, dS = judge(stages, memories, steps, t, int(label))
+                if rule is not None and learnt is not None:
+                    learn(parameters, rule, steps, S, dS, learnt)
+            outcome.kept[r, : len(steps)] += [step.passed for step in steps]
+            if trace and outcome.trace is not None:
+                outcome.trace.winner[i, : len(steps)] = [step.fired for step in steps]
+                outcome.trace.distance[i, : len(steps)] = [step.dist[step.fired] for step in steps]
+                outcome.trace.passed[i] = sum(step.passed for step in steps)
+                outcome.trace.S[i] = S
+    if not trace:
+        outcome.trace = None
+    return outcome
+
+
+def forward(stages: Stages, parameters: Parameters, memories: list[Memory], x: Place, p: int, t: float) -> list[Step]:
+    """One event up the hierarchy, until a layer rejects it."""
+    steps = []
+    for stage, memory, c, th in zip(stages, memories, parameters.centroids, parameters.thresholds, strict=False):
+        memory.T[(*x, p)] = t  # written before it is read, so the event's own entry is 1
+        ts = np.exp(-(t - neighbourhood(stage, memory.T, x)) / stage.tau)
+        dist = np.sqrt(((ts - c) ** 2).reshape(len(c), -1).sum(axis=1))
+        f = int(np.argmin(dist))  # ties: the lowest index
+        passed = bool(dist[f] < th[f])
+        x, p = stage.layer.output(x), f
+        steps.append(Step(ts, dist, f, passed, x))
+        if not passed:
+            break
+        memory.FT[(*x, f)] = t
+    return steps
+
+
+def neighbourhood(stage: Stage, T: Array, x: Place) -> Array:
+    """The part of T around x; entries outside the field never fired."""
+    cut = np.full(stage.surface_shape, -np.inf)
+    corner = stage.layer.corner(x)
+    low = [max(c, 0) for c in corner]
+    high = [min(c + n, size) for c, n, size in zip(corner, stage.surface_shape, stage.field, strict=False)]
+    inside = tuple(slice(a - c, b - c) for a, b, c in zip(low, high, corner, strict=True))
+    cut[inside] = T[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
+    return cut
+
+
+def judge(stages: Stages, memories: list[Memory], steps: list[Step], t: float, label: int) -> tuple[Array, Array]:
+    """S and dS of every layer for an event that reached the last."""
+    G = sign(steps[-1].fired, label)
+    S, dS = np.empty(len(steps)), np.empty(len(steps))
+    for k, (stage, memory, step) in enumerate(zip(stages, memories, steps, strict=True)):
+        ftv = np.exp(-(t - memory.FT[step.x]) / stage.feedback_tau)
+        S[k] = separability(ftv, step.fired, G)
+        dS[k] = S[k] - memory.S[step.x]
+        memory.S[step.x] = S[k]
+    return S, dS
+
+
+def learn(parameters: Parameters, rule: Rule, steps: list[Step], S: Array, dS: Array, learnt: Parameters) -> None:
+    """Every layer learns from the S of the layer above it; the last from its own."""
+    rates = rule.per_layer(len(steps))
+    for k, step in enumerate(steps):
+        above = min(k + 1, len(steps) - 1)
+        alpha, beta, gamma, delta, d = rates[k]
+        c, th, f = parameters.centroids[k], parameters.thresholds[k], step.fired
+        c_step = centroid_step(step.ts, c[f], alpha * dS[above] + beta * S[above])
+        th_steps = threshold_steps(th, step.dist, f, S[above], dS[above], gamma * dS[above] + delta * S[above], d, rule)
+        learnt.centroids[k][f] += c_step
+        learnt.thresholds[k] += th_steps
+        if learnt is parameters:
+            np.maximum(th, 0, out=th)

@@ -1,0 +1,191 @@
+"""Sup3rClassifier: a network with scikit-learn's manners."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from timesurf import metrics
+from timesurf.errors import EventError
+from timesurf.events import Recordings
+from timesurf.init import Start
+from timesurf.layers import Layer
+from timesurf.model import Network
+from timesurf.rule import Kernel, PerLayer, Rule
+
+Array = NDArray[Any]
+
+
+class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Classify recordings of events with a hierarchy of time surfaces, trained end to end by Sup3r.
+
+    X is always `Recordings`; y, where given, takes the place of their own labels.
+
+    Parameters
+    ----------
+    layers : `Window`, `Tile`, `Full`; the last gets one unit a class
+    passes : times that `fit` goes through the recordings
+    batch_size : None learns online, after each event; a number learns by the batch rule over so many recordings
+    alpha, beta, gamma, delta, d, kernel, competition : the rule, see `timesurf.Rule`
+    start, zeta, margin, sample : first centroids and thresholds, see `timesurf.init`
+    engine, dtype : what computes, and how exactly
+    random_state : seed; the same seed gives the same network
+
+    Attributes
+    ----------
+    classes_ : labels, in the order of the last layer's units
+    network_ : the trained `timesurf.Network`
+
+    >>> from timesurf import Full, Sup3rClassifier, Tile
+    >>> from timesurf.datasets import sentences
+    >>> layers = [Tile((5, 5), units=3, tau="2 ms"), Tile((3, 1), units=6, tau=1), Full(tau=1)]
+    >>> classifier = Sup3rClassifier(layers, passes=1, random_state=0).fit(sentences.make(20, seed=0))
+    >>> classifier.predict_proba(sentences.make(4, seed=1)).shape
+    (4, 2)
+
+    """
+
+    network_: Network
+    classes_: Array
+
+    def __init__(
+        self,
+        layers: Sequence[Layer],
+        *,
+        passes: int = 6,
+        batch_size: int | None = None,
+        alpha: PerLayer = 1e-4,
+        beta: PerLayer = 1e-5,
+        gamma: PerLayer = 1e-4,
+        delta: PerLayer = 5e-6,
+        d: PerLayer = 0.3,
+        kernel: Kernel = "border",
+        competition: bool = True,
+        start: Start = "mean",
+        zeta: float = 0.1,
+        margin: float = 1.4,
+        sample: int = 20,
+        engine: str = "cpu",
+        dtype: str = "float64",
+        random_state: int | None = None,
+    ) -> None:
+        self.layers = layers
+        self.passes = passes
+        self.batch_size = batch_size
+        self.alpha = alpha
+        self.beta = beta
+        self.gamma = gamma
+        self.delta = delta
+        self.d = d
+        self.kernel = kernel
+        self.competition = competition
+        self.start = start
+        self.zeta = zeta
+        self.margin = margin
+        self.sample = sample
+        self.engine = engine
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def fit(self, X: Recordings, y: Any = None) -> Sup3rClassifier:
+        """Start anew and learn from the recordings."""
+        X, labels = _labelled(X, y)
+        self._build(X, labels)
+        self.network_.fit(
+            X,
+            passes=self.passes,
+            batch_size=self.batch_size,
+            start=self.start,
+            zeta=self.zeta,
+            margin=self.margin,
+            sample=self.sample,
+        )
+        return self
+
+    def partial_fit(self, X: Recordings, y: Any = None, classes: Any = None) -> Sup3rClassifier:
+        """Learn once from the recordings, in their order. The first call starts the network.
+
+        `classes` names all labels that will ever come, on the first call, if the first recordings lack some.
+        """
+        X, labels = _labelled(X, y)
+        if not hasattr(self, "network_"):
+            self._build(X, labels if classes is None else classes)
+            self.network_.start(X, start=self.start, zeta=self.zeta, margin=self.margin, sample=self.sample)
+        self.network_.partial_fit(X, batch_size=self.batch_size)
+        return self
+
+    def predict(self, X: Recordings) -> Array:
+        """The class that most output events of a recording say. Warns where a recording has none."""
+        votes = self._votes(X)
+        if silent := metrics.silent(votes):
+            warnings.warn(
+                f"{silent} of {len(votes)} recordings produced no output event; "
+                f"they are given the first class, {self.classes_[0]!r}, and `score` counts them as wrong.",
+                stacklevel=2,
+            )
+        predicted: Array = self.classes_[votes.argmax(axis=1)]
+        return predicted
+
+    def predict_proba(self, X: Recordings) -> Array:
+        """Shares of a recording's output events; equal shares where it has none."""
+        votes = self._votes(X).astype(float)
+        votes[votes.sum(axis=1) == 0] = 1
+        shares: Array = votes / votes.sum(axis=1, keepdims=True)
+        return shares
+
+    def score(self, X: Recordings, y: Any = None, sample_weight: Any = None) -> float:
+        """Share of recordings whose majority of output events is right; a recording without any counts as wrong."""
+        X, labels = _labelled(X, y)
+        votes = self._votes(X)
+        right = (self.classes_[votes.argmax(axis=1)] == labels) & (votes.sum(axis=1) > 0)
+        return float(np.average(right, weights=sample_weight))
+
+    def transform(self, X: Recordings, layer: int = -1) -> Recordings:
+        """Events that a layer emits (0 is the first), as recordings."""
+        check_is_fitted(self)
+        return self.network_.transform(X, layer)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "network_")
+
+    def _votes(self, X: Recordings) -> Array:
+        check_is_fitted(self)
+        votes: Array = self.network_.infer(X).votes
+        return votes
+
+    def _build(self, X: Recordings, labels: Any) -> None:
+        classes = np.unique(labels)
+        if classes.dtype.kind == "i":
+            classes = classes[classes != -1]  # unlabelled, not a class
+        rule = Rule(self.alpha, self.beta, self.gamma, self.delta, self.d, self.kernel, self.competition)
+        network = Network(
+            self.layers,
+            X.field,
+            X.polarities,
+            classes,
+            rule=rule,
+            engine=self.engine,
+            dtype=self.dtype,
+            seed=self.random_state,
+        )
+        self.network_, self.classes_ = network, network.classes
+
+
+def _labelled(X: Any, y: Any) -> tuple[Recordings, Array]:
+    """X with y as its labels, and those labels."""
+    if not isinstance(X, Recordings):
+        raise EventError(
+            f"X must be Recordings, not {type(X).__name__}: "
+            "Recordings.from_structured makes them from arrays with fields x, y, t, p."
+        )
+    if y is not None:
+        X = X.with_labels(y)
+    if X.labels is None:
+        raise EventError("There are no labels: give y, or recordings with labels.")
+    return X, X.labels

@@ -1,0 +1,326 @@
+"""Recordings: many runs of events, kept flat.
+
+An event is `(x, p, t)`: coordinates of any number of dimensions, a polarity index, a time in integer microseconds.
+A recording is a time-ordered run of events. A data set is many recordings in one array a field; recording `i` is the
+stretch `starts[i]:stops[i]` of every array. Selecting recordings selects stretches and copies no event.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.errors import EventError
+
+Array = NDArray[Any]
+AXES = ("x", "y", "z")  # tonic's names; further dimensions have no name, only a place
+LATEST = 2**62  # us: far beyond any clock, and differences of two such times still fit in 64 bits
+_CHECKED_AT_ONCE = 1 << 22  # events: validation of a memory-mapped file needs no more memory than this
+
+
+class Recordings:
+    """Flat events of many recordings, with labels.
+
+    Parameters
+    ----------
+    coords : one integer array a spatial dimension, in the order x, y, z; none for events without a place
+    t : times, integer microseconds, never decreasing inside a recording
+    p : polarities, or None where there is only one
+    offsets : recording i holds events offsets[i] to offsets[i + 1]; None: all events are one recording
+    field : size of the field along each dimension: (width, height) for a camera, (channels,) for a cochlea
+    polarities : how many polarities there are
+    labels : one a recording, of any kind; None where unknown. Among integers, -1 marks one recording as unlabelled
+    sort : put the events of each recording in time order first (this copies); equal times keep their order
+
+    Arrays are taken as they are, without a copy; memory-mapped ones stay so.
+
+    >>> two = Recordings([[0, 1, 4]], t=[10, 20, 5], offsets=[0, 2, 3], field=(5,), labels=["a", "b"])
+    >>> two
+    Recordings(2 recordings, 3 events, field 5, 1 polarity, 2 labels)
+    >>> two[1].t
+    array([5])
+
+    """
+
+    __slots__ = ("_coords", "_p", "_t", "field", "labels", "polarities", "starts", "stops")
+
+    def __init__(
+        self,
+        coords: Sequence[Any],
+        t: Any,
+        p: Any = None,
+        offsets: Any = None,
+        *,
+        field: Sequence[int],
+        polarities: int = 1,
+        labels: Any = None,
+        sort: bool = False,
+    ) -> None:
+        self.field = tuple(_size(n, "field") for n in field)
+        self.polarities = _size(polarities, "polarities")
+        self._t = _integers(t, "t")
+        if p is None:
+            p = np.broadcast_to(np.uint8(0), self._t.shape)
+        self._p = _integers(p, "p")
+        self._coords = tuple(_integers(x, axis_name(d)) for d, x in enumerate(coords))
+        offsets = _integers([0, len(self._t)] if offsets is None else offsets, "offsets").astype(np.int64)
+        self.starts, self.stops = offsets[:-1], offsets[1:]
+        self.labels = None if labels is None else np.asarray(labels)
+        self._check_lengths(offsets)
+        if sort:
+            order = np.lexsort((self._t, np.repeat(np.arange(len(self)), self.counts)))
+            self._t, self._p = self._t[order], self._p[order]
+            self._coords = tuple(x[order] for x in self._coords)
+        self._check_events()
+
+    # ------------------------------------------------------------------ what is inside
+
+    @property
+    def t(self) -> Array:
+        """Times of all events of these recordings, one after another."""
+        return self.gather(self._t)
+
+    @property
+    def p(self) -> Array:
+        """Polarities of all events of these recordings."""
+        return self.gather(self._p)
+
+    @property
+    def coords(self) -> tuple[Array, ...]:
+        """Coordinates of all events of these recordings, one array a dimension."""
+        return tuple(self.gather(x) for x in self._coords)
+
+    @property
+    def counts(self) -> Array:
+        """Events in each recording."""
+        counts: Array = self.stops - self.starts
+        return counts
+
+    @property
+    def offsets(self) -> Array:
+        """Where each recording begins in `t`, `p` and `coords`, and where the last ends."""
+        return np.concatenate([[0], np.cumsum(self.counts)])
+
+    @property
+    def shape(self) -> tuple[int]:
+        """`(recordings,)`: lets scikit-learn split recordings as it splits rows."""
+        return (len(self.starts),)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __iter__(self) -> Iterator[Recordings]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, key: Any) -> Recordings:
+        """Some of the recordings, in the order asked for: by number, slice, list of numbers or mask. No copy."""
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+            key = key[0]  # how scikit-learn asks for rows
+        if not isinstance(key, slice | list | np.ndarray):
+            key = [operator.index(key)]
+        if isinstance(key, list):
+            key = np.asarray(key, dtype=None if key else np.intp)
+        chosen = object.__new__(Recordings)
+        chosen.field, chosen.polarities = self.field, self.polarities
+        chosen._coords, chosen._t, chosen._p = self._coords, self._t, self._p
+        chosen.starts, chosen.stops = self.starts[key], self.stops[key]
+        chosen.labels = None if self.labels is None else self.labels[key]
+        return chosen
+
+    def __repr__(self) -> str:
+        field = " x ".join(map(str, self.field)) or "of one point"
+        labels = "no labels" if self.labels is None else f"{len(np.unique(self.labels))} labels"
+        return (
+            f"Recordings({len(self):,} recordings, {int(self.counts.sum()):,} events, field {field}, "
+            f"{self.polarities} polarit{'y' if self.polarities == 1 else 'ies'}, {labels})"
+        )
+
+    def with_labels(self, labels: Any) -> Recordings:
+        """The same recordings under other labels."""
+        same = self[:]
+        same.labels = np.asarray(labels)
+        same._check_labels()
+        return same
+
+    def gather(self, values: Array) -> Array:
+        """The stretches of these recordings out of a flat array; a view where they lie end to end."""
+        if len(self) == 0:
+            return values[:0]
+        if np.array_equal(self.stops[:-1], self.starts[1:]):
+            return values[self.starts[0] : self.stops[-1]]
+        return np.concatenate([values[a:b] for a, b in zip(self.starts, self.stops, strict=True)])
+
+    def entries(self) -> Array:
+        """Each event's place in the flat field: coordinates and polarity ravelled, the polarity fastest."""
+        flat = np.zeros(int(self.counts.sum()), dtype=np.int64)
+        for size, x in zip(self.field, self.coords, strict=True):
+            flat *= size
+            flat += x
+        flat *= self.polarities
+        flat += self.p
+        return flat
+
+    # ------------------------------------------------------------------ from and to others
+
+    @classmethod
+    def from_structured(
+        cls,
+        recordings: Sequence[Array],
+        *,
+        field: Sequence[int] | None = None,
+        polarities: int | None = None,
+        labels: Any = None,
+    ) -> Recordings:
+        """From structured arrays with tonic's names: any of x, y, z, then t and p. One array is used without a copy.
+
+        Field and polarities not given are read off the events.
+
+        >>> dtype = [("x", "i2"), ("y", "i2"), ("t", "i8"), ("p", "i1")]
+        >>> Recordings.from_structured([np.array([(3, 1, 0, 1), (2, 0, 7, 0)], dtype=dtype)])
+        Recordings(1 recordings, 2 events, field 4 x 2, 2 polarities, no labels)
+        """
+        if isinstance(recordings, np.ndarray) and recordings.dtype.names:
+            recordings = [recordings]
+        if len(recordings) == 0:
+            raise EventError("No recordings: from_structured needs at least one array of events.")
+        names = recordings[0].dtype.names or ()
+        for r, events in enumerate(recordings):
+            if events.dtype.names is None or "t" not in events.dtype.names:
+                raise EventError(f"recording {r}: events need named fields such as x, y, t, p, not {events.dtype}.")
+            if set(events.dtype.names) != set(names):
+                raise EventError(f"recording {r} has fields {events.dtype.names}, recording 0 has {names}.")
+        events = recordings[0] if len(recordings) == 1 else np.concatenate(recordings)
+        coords = [events[axis] for axis in AXES if axis in names]
+        p = events["p"] if "p" in names else None
+        return cls(
+            coords,
+            events["t"],
+            p,
+            np.cumsum([0, *map(len, recordings)]),
+            field=sizes(coords) if field is None else field,
+            polarities=polarities or (1 if p is None else sizes([p])[0]),
+            labels=labels,
+        )
+
+    def to_structured(self) -> list[Array]:
+        """One structured array a recording, with tonic's names (x, y, z, t, p).
+
+        >>> Recordings([[3, 2], [1, 0]], t=[0, 7], p=[1, 0], field=(4, 2), polarities=2).to_structured()
+        [array([(3, 1, 0, 1), (2, 0, 7, 0)],
+              dtype=[('x', '<i8'), ('y', '<i8'), ('t', '<i8'), ('p', '<i8')])]
+        """
+        fields = [(axis_name(d), x) for d, x in enumerate(self._coords)] + [("t", self._t), ("p", self._p)]
+        dtype = np.dtype([(name, values.dtype) for name, values in fields])
+        arrays = []
+        for start, stop in zip(self.starts, self.stops, strict=True):
+            events = np.empty(stop - start, dtype=dtype)
+            for name, values in fields:
+                events[name] = values[start:stop]
+            arrays.append(events)
+        return arrays
+
+    # ------------------------------------------------------------------ validation
+
+    def _check_lengths(self, offsets: Array) -> None:
+        if len(self._coords) != len(self.field):
+            raise EventError(
+                f"{len(self._coords)} coordinates for a field of {len(self.field)} dimensions {self.field}."
+            )
+        events = len(self._t)
+        for name, values in [("p", self._p), *((axis_name(d), x) for d, x in enumerate(self._coords))]:
+            if len(values) != events:
+                raise EventError(f"{name} has {len(values)} values but t has {events}: one a event, all equally long.")
+        if len(offsets) < 2:
+            raise EventError("No recordings: offsets need a begin and an end, such as [0, events].")
+        if offsets[0] != 0 or offsets[-1] != events:
+            raise EventError(f"offsets run from {offsets[0]} to {offsets[-1]}, not from 0 to the {events} events.")
+        if np.any(self.counts < 0):
+            r = int(np.argmax(self.counts < 0))
+            raise EventError(f"recording {r} ends (offset {offsets[r + 1]}) before it begins ({offsets[r]}).")
+        self._check_labels()
+
+    def _check_labels(self) -> None:
+        if self.labels is not None:
+            if self.labels.ndim != 1 or len(self.labels) != len(self):
+                raise EventError(f"{self.labels.shape} labels for {len(self)} recordings: one a recording is needed.")
+            if self.labels.dtype.kind == "f":
+                raise EventError("labels are floating-point numbers: use integers or text.")
+
+    def _check_events(self) -> None:
+        bounds = [(axis_name(d), x, n) for d, (x, n) in enumerate(zip(self._coords, self.field, strict=True))]
+        bounds += [("p", self._p, self.polarities), ("t", self._t, LATEST)]
+        begins = np.unique(self.starts)
+        for start in range(0, len(self._t), _CHECKED_AT_ONCE):
+            stop = min(start + _CHECKED_AT_ONCE, len(self._t))
+            for name, values, limit in bounds:
+                part = values[start:stop]
+                if part.min() >= 0 and part.max() < limit:
+                    continue
+                i = start + int(np.argmax((part < 0) | (part >= limit)))
+                self._refuse(i, _out_of_bounds(name, int(values[i]), limit))
+            since = max(start - 1, 0)  # a step back may fall between two parts
+            part = self._t[since:stop]
+            back = np.flatnonzero(part[1:] < part[:-1]) + since + 1
+            back = back[~np.isin(back, begins)]  # a recording may begin earlier than the one before it ended
+            if len(back):
+                i = int(back[0])
+                self._refuse(
+                    i,
+                    f"time {self._t[i]} us comes before {self._t[i - 1]} us.\n"
+                    "Events must be in time order; Recordings(..., sort=True) sorts them.",
+                )
+
+    def _refuse(self, event: int, why: str) -> None:
+        r = int(np.searchsorted(self.starts, event, side="right")) - 1
+        raise EventError(f"recording {r}, event {event - int(self.starts[r])}: {why}")
+
+
+def axis_name(dimension: int) -> str:
+    """x, y, z, then x3, x4, ..."""
+    return AXES[dimension] if dimension < len(AXES) else f"x{dimension}"
+
+
+def sizes(coords: Sequence[Array]) -> tuple[int, ...]:
+    """The smallest field that holds these coordinates."""
+    return tuple(int(x.max()) + 1 if len(x) else 1 for x in coords)
+
+
+def _out_of_bounds(name: str, value: int, limit: int) -> str:
+    if name == "t":
+        return f"time {value} us is {'negative' if value < 0 else 'beyond 2**62 us'}; times count from 0 up."
+    if name == "p":
+        return f"polarity {value} is not one of the {limit} polarities (0 to {limit - 1})."
+    return f"{name} = {value} is off the field (0 to {limit - 1}). Crop the events or give a larger field."
+
+
+def _integers(values: Any, name: str) -> Array:
+    """A one-dimensional integer array, without a copy where it is one already."""
+    array: Array
+    try:
+        array = np.asanyarray(values)
+    except ValueError:
+        raise EventError(f"{name} is not a flat array: its rows have mixed lengths.") from None
+    if array.ndim != 1:
+        raise EventError(f"{name} has shape {array.shape}: one flat array is needed.")
+    if array.dtype == bool:
+        return array.view(np.uint8)
+    if array.size == 0 and not isinstance(values, np.ndarray):
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        nan = " and holds NaN" if array.dtype.kind == "f" and np.isnan(array).any() else ""
+        raise EventError(f"{name} has dtype {array.dtype}{nan}: integers are needed ({name}.astype(int) makes them).")
+    return array
+
+
+def _size(value: Any, name: str) -> int:
+    try:
+        size = operator.index(value)
+    except TypeError:
+        raise EventError(f"{name} = {value!r} must be whole numbers.") from None
+    if size < 1:
+        raise EventError(f"{name} = {value!r} must be at least 1.")
+    return size

@@ -1,0 +1,133 @@
+"""First centroids and thresholds, layer by layer, from a small batch of recordings.
+
+    "mean"     c_j = (1 - zeta) mean(ts) + zeta mean(mean(ts)) U(0, 1): the paper's start
+    "kmeans"   k-means of the surfaces in hidden layers, the mean surface of each class in the last
+
+Thresholds of hidden layers start at `margin` times the largest distance to a closest centroid in that batch, so that
+everything passes at first. An infinite margin means no thresholds: plain HOTS.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.engines import Batch, Engine, Parameters
+from timesurf.errors import EventError, SettingError
+from timesurf.layers import Stage
+from timesurf.rule import Rule
+
+Array = NDArray[Any]
+Start = Literal["mean", "kmeans"]
+
+_KMEANS_SAMPLES = 50_000  # surfaces: more do not move k-means' centroids
+_one_at_a_time = threading.Lock()  # k-means on several threads sums in no fixed order
+
+
+def initialise(
+    engine: Engine,
+    stages: tuple[Stage, ...],
+    batch: Batch,
+    rng: np.random.Generator,
+    *,
+    start: Start = "mean",
+    zeta: float = 0.1,
+    margin: float = 1.4,
+) -> Parameters:
+    """Parameters to learn from."""
+    if start not in get_args(Start):
+        raise SettingError(f"start = {start!r} must be one of {', '.join(get_args(Start))}.")
+    if not 0 <= zeta <= 1:
+        raise SettingError(f"zeta = {zeta!r} must lie between 0 and 1.")
+    if not margin > 0:
+        raise SettingError(f"margin = {margin!r} must be positive (infinity: no thresholds).")
+    if len(batch.entry) == 0:
+        raise EventError("The recordings hold no events: there is nothing to start from.")
+    parameters = Parameters([], [])
+    for k, stage in enumerate(stages):
+        if start == "mean":
+            mean = mean_surface(engine, stages[: k + 1], parameters, batch)
+            noise = rng.uniform(size=(stage.units, *stage.surface_shape))
+            centroids = (1 - zeta) * mean + zeta * mean.mean() * noise
+        elif k < len(stages) - 1:
+            centroids = _kmeans(engine, stages[: k + 1], parameters, batch, rng)
+        else:
+            centroids = _class_means(engine, stages, parameters, batch)
+        parameters.centroids.append(centroids)
+        parameters.thresholds.append(np.full(stage.units, math.inf))
+    if margin < math.inf:
+        trace = engine.infer(stages, parameters, batch, trace=True).trace
+        assert trace is not None
+        for k in range(len(stages) - 1):
+            parameters.thresholds[k][:] = margin * trace.distance[:, k].max()
+    return parameters
+
+
+def mean_surface(engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch) -> Array:
+    """Mean of the surfaces that reach the last of these stages, whose parameters are not known yet.
+
+    A single unit at 0 with S = 1 moves by exactly the sum of the surfaces, so the batch rule does the work, and at its
+    speed: no surface of a `Full` layer, which may be a million entries wide, is ever written out.
+    """
+    alone = (*stages[:-1], replace(stages[-1], units=1))
+    total = Parameters(
+        [*below.centroids, np.zeros((1, *alone[-1].surface_shape))], [*below.thresholds, np.full(1, math.inf)]
+    )
+    unlabelled = replace(batch, label=np.full(len(batch), -1))
+    add_up = Rule(alpha=0, beta=(*(0,) * (len(stages) - 1), 1), gamma=0, delta=0)
+    engine.learn_batch(alone, total, add_up, unlabelled)
+    mean: Array = total.centroids[-1][0] / max(len(batch.entry), 1)
+    return mean
+
+
+def _class_means(engine: Engine, stages: tuple[Stage, ...], below: Parameters, batch: Batch) -> Array:
+    """The mean surface of each class's recordings."""
+    means = np.empty((stages[-1].units, *stages[-1].surface_shape))
+    for label in range(stages[-1].units):
+        chosen = np.flatnonzero(batch.label == label)
+        if len(chosen) == 0:
+            raise EventError(
+                f"start = 'kmeans' needs recordings of every class, but class number {label} has none in the starting "
+                "batch: give more starting recordings."
+            )
+        means[label] = mean_surface(engine, stages, below, _subset(batch, chosen))
+    return means
+
+
+def _kmeans(
+    engine: Engine, stages: tuple[Stage, ...], below: Parameters, batch: Batch, rng: np.random.Generator
+) -> Array:
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    stage = stages[-1]
+    zeros = Parameters(
+        [*below.centroids, np.zeros((stage.units, *stage.surface_shape))],
+        [*below.thresholds, np.full(stage.units, math.inf)],
+    )
+    ts = engine.surfaces(stages, zeros, batch, len(stages) - 1).reshape(len(batch.entry), -1)
+    if len(ts) > _KMEANS_SAMPLES:
+        ts = ts[rng.choice(len(ts), _KMEANS_SAMPLES, replace=False)]
+    if len(ts) < stage.units:
+        raise EventError(f"k-means needs at least {stage.units} events for {stage.units} units, not {len(ts)}.")
+    with _one_at_a_time, threadpool_limits(1):
+        means = KMeans(stage.units, n_init=3, random_state=int(rng.integers(2**31))).fit(ts)
+    centroids: Array = means.cluster_centers_.reshape(stage.units, *stage.surface_shape).astype(np.float64)
+    return centroids
+
+
+def _subset(batch: Batch, chosen: Array) -> Batch:
+    parts = [slice(batch.offsets[r], batch.offsets[r + 1]) for r in chosen]
+    lengths = np.diff(batch.offsets)[chosen]
+    return Batch(
+        np.concatenate([batch.entry[part] for part in parts]),
+        np.concatenate([batch.t[part] for part in parts]),
+        np.concatenate([[0], np.cumsum(lengths)]),
+        batch.label[chosen],
+    )

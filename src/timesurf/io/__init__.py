@@ -1,0 +1,1 @@
+"""Readers and writers of recordings: one file a format."""

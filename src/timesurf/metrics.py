@@ -1,0 +1,72 @@
+"""How well a network decides and how little it keeps. All figures are fractions, from counts in an `Outcome`.
+
+A recording without an output event counts as wrong, and `silent` counts such recordings by themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.engines import Outcome, Trace
+
+Array = NDArray[Any]
+
+
+def event_shares(votes: Array, label: Array) -> Array:
+    """Of each recording's output events, the share on the right class; 0 where there are none."""
+    right = votes[np.arange(len(votes)), label]
+    return np.asarray(right / np.maximum(votes.sum(axis=1), 1))
+
+
+def event_accuracy(votes: Array, label: Array) -> float:
+    """The paper's accuracy: the share of output events on the right class, averaged over recordings.
+
+    >>> event_accuracy(np.array([[8, 2], [0, 5], [0, 0]]), label=np.array([0, 1, 1]))
+    0.6
+    """
+    return float(event_shares(votes, label).mean())
+
+
+def majority_accuracy(votes: Array, label: Array) -> float:
+    """Share of recordings whose most frequent output is the right class; ties go to the lowest class.
+
+    >>> majority_accuracy(np.array([[8, 2], [0, 5], [0, 0]]), label=np.array([0, 1, 0]))
+    0.6666666666666666
+    """
+    return float(((votes.argmax(axis=1) == label) & (votes.sum(axis=1) > 0)).mean())
+
+
+def silent(votes: Array) -> int:
+    """Recordings without any output event."""
+    return int((votes.sum(axis=1) == 0).sum())
+
+
+def kept(outcome: Outcome) -> float:
+    """Output events / input events, averaged over recordings (those without input events aside)."""
+    return float(kept_by_layer(outcome)[-1])
+
+
+def kept_by_layer(outcome: Outcome) -> Array:
+    """Events that each layer let pass / input events, averaged over recordings."""
+    some = outcome.events > 0
+    if not some.any():
+        return np.zeros(outcome.kept.shape[1])
+    return np.asarray((outcome.kept[some] / outcome.events[some, None]).mean(axis=0))
+
+
+def sparsity(trace: Trace) -> Array:
+    """Mean |S| of every layer over the output events: 1 one unit at a time, 0 all at once."""
+    S = trace.S[~np.isnan(trace.S[:, -1])]
+    return np.abs(S).mean(axis=0) if len(S) else np.full(trace.S.shape[1], np.nan)
+
+
+def confusion(votes: Array, label: Array) -> Array:
+    """Recordings by true class (rows) and most frequent output (columns); a last column counts the silent."""
+    classes = votes.shape[1]
+    said = np.where(votes.sum(axis=1) > 0, votes.argmax(axis=1), classes)
+    table = np.zeros((classes, classes + 1), dtype=np.int64)
+    np.add.at(table, (label, said), 1)
+    return table

@@ -1,0 +1,359 @@
+"""Network: layers, parameters and an engine. Events in, decisions out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf import engines, metrics, modelfile
+from timesurf.engines import Outcome, Parameters, Trace
+from timesurf.errors import EventError, ModelFileError, NotFittedError, SettingError
+from timesurf.events import Recordings
+from timesurf.init import Start, initialise
+from timesurf.layers import Layer, Stage, stack
+from timesurf.rule import Rule
+
+Array = NDArray[Any]
+_EVENTS_AT_ONCE = 1 << 19  # packed for an engine at one time: bounds memory beyond the data
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far training has come, and how well the network did on the recordings since the last word."""
+
+    done: int  # recordings, all passes
+    total: int
+    events: int  # since the last word, as the rest
+    accuracy: float  # share of output events on the right class; NaN without labels
+    kept: float  # output events / input events
+
+
+class Network:
+    """A hierarchy of time surfaces that Sup3r can train.
+
+    Parameters
+    ----------
+    layers : from the input up; the last has one unit a class, and may leave `units` open
+    field, polarities : of the events that it takes, as in `Recordings`
+    classes : the labels, in the order of the last layer's units
+    rule : rates of Sup3r
+    engine : "cpu" or "reference"
+    dtype : "float64" or "float32", of centroids and thresholds
+    seed : of the start and of the order of recordings; the same seed gives the same network
+
+    >>> from timesurf import Full, Network, Tile
+    >>> from timesurf.datasets import sentences
+    >>> layers = [Tile((5, 5), units=3, tau="2 ms"), Tile((3, 1), units=6, tau=1), Full(tau=1)]
+    >>> network = Network(layers, field=(30, 5), polarities=1, classes=["v/vyty", "vxvyty"])
+    >>> network = network.fit(sentences.make(20, seed=0), passes=1)
+    >>> network.infer(sentences.make(4, seed=1)).votes.shape
+    (4, 2)
+
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[Layer],
+        field: Sequence[int],
+        polarities: int,
+        classes: Sequence[Any] | Array,
+        *,
+        rule: Rule | None = None,
+        engine: str = "cpu",
+        dtype: str = "float64",
+        seed: int | None = 0,
+    ) -> None:
+        self.classes = np.asarray(classes)
+        if self.classes.ndim != 1 or len(np.unique(self.classes)) != len(self.classes) or not len(self.classes):
+            raise SettingError(f"classes = {classes!r} must be a list of different labels, at least one.")
+        if dtype not in ("float32", "float64"):
+            raise SettingError(f"dtype = {dtype!r} must be float32 or float64.")
+        self.layers = tuple(layers)
+        self.stages: tuple[Stage, ...] = stack(self.layers, field, polarities, len(self.classes))
+        self.rule = rule or Rule()
+        self.rule.per_layer(len(self.stages))  # says so now if it has rates for another number of layers
+        self.engine = engine
+        self.dtype = dtype
+        self.seed = seed
+        self.history: list[dict[str, Any]] = []
+        self._parameters: Parameters | None = None
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def parameters(self) -> Parameters:
+        """Centroids and thresholds of every layer."""
+        if self._parameters is None:
+            raise NotFittedError("This network has no centroids yet: call fit, start or load first.")
+        return self._parameters
+
+    @parameters.setter
+    def parameters(self, value: Parameters) -> None:
+        self._parameters = Parameters(
+            [c.astype(self.dtype) for c in value.centroids], [th.astype(self.dtype) for th in value.thresholds]
+        )
+
+    @property
+    def field(self) -> tuple[int, ...]:
+        """Size of the input field."""
+        return self.stages[0].field
+
+    @property
+    def polarities(self) -> int:
+        """Polarities of the input."""
+        return self.stages[0].polarities
+
+    def __repr__(self) -> str:
+        lines = [f"Network on a field of {' x '.join(map(str, self.field))}, {len(self.classes)} classes"]
+        return "\n".join([*lines, *(f"  {k}  {stage}" for k, stage in enumerate(self.stages, start=1))])
+
+    # ------------------------------------------------------------------ learning
+
+    def start(
+        self,
+        recordings: Recordings,
+        *,
+        start: Start = "mean",
+        zeta: float = 0.1,
+        margin: float = 1.4,
+        sample: int = 20,
+    ) -> Network:
+        """First centroids and thresholds, from `sample` recordings drawn at random; see `timesurf.init`."""
+        label = self._label(recordings)
+        rng = np.random.default_rng(self.seed)
+        chosen = np.sort(rng.permutation(len(recordings))[:sample])
+        batch = engines.pack(recordings[chosen], label[chosen])
+        self.parameters = initialise(
+            engines.load(self.engine), self.stages, batch, rng, start=start, zeta=zeta, margin=margin
+        )
+        self.history = []
+        return self
+
+    def fit(
+        self,
+        recordings: Recordings,
+        *,
+        passes: int = 6,
+        batch_size: int | None = None,
+        start: Start = "mean",
+        zeta: float = 0.1,
+        margin: float = 1.4,
+        sample: int = 20,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Network:
+        """Start anew and learn from the recordings, `passes` times, each time in another random order.
+
+        batch_size None: online, the paper's rule; a number: the batch rule over so many recordings at a time.
+        Recordings without labels (or labelled -1) teach by the local signal alone.
+        """
+        if passes < 0:
+            raise SettingError(f"passes = {passes!r} must be 0 or more.")
+        self.start(recordings, start=start, zeta=zeta, margin=margin, sample=sample)
+        rng = np.random.default_rng(None if self.seed is None else [self.seed, 1])
+        for n in range(passes):
+            order = rng.permutation(len(recordings))
+            self._learn(recordings[order], batch_size, progress, n * len(recordings), passes * len(recordings))
+        return self
+
+    def partial_fit(
+        self,
+        recordings: Recordings,
+        *,
+        batch_size: int | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Network:
+        """Learn once from the recordings in their order, from where the network stands."""
+        if self._parameters is None:
+            self.start(recordings)
+        self._learn(recordings, batch_size, progress, 0, len(recordings))
+        return self
+
+    def _learn(
+        self,
+        recordings: Recordings,
+        batch_size: int | None,
+        progress: Callable[[Progress], None] | None,
+        done: int,
+        total: int,
+    ) -> None:
+        if batch_size is not None and batch_size < 1:
+            raise SettingError(f"batch_size = {batch_size!r} must be at least 1, or None for online learning.")
+        label = self._label(recordings)
+        engine = engines.load(self.engine)
+        learn = engine.learn_online if batch_size is None else engine.learn_batch
+        outcomes = []
+        for part in _parts(recordings, batch_size):
+            outcome = learn(self.stages, self.parameters, self.rule, engines.pack(recordings[part], label[part]))
+            self._check_finite()
+            outcomes.append(outcome)
+            done += len(outcome.events)
+            if progress:
+                progress(Progress(done, total, int(outcome.events.sum()), **_figures(outcome, label[part])))
+        self.history.append({"recordings": len(recordings), **_figures(Outcome.joined(outcomes), label)})
+
+    def _check_finite(self) -> None:
+        for k, (c, th) in enumerate(zip(self.parameters.centroids, self.parameters.thresholds, strict=True), start=1):
+            if not np.isfinite(c).all() or np.isnan(th).any():
+                raise SettingError(
+                    f"Learning diverged in layer {k}: its centroids are no longer finite. Lower the rates."
+                )
+
+    # ------------------------------------------------------------------ running
+
+    def infer(self, recordings: Recordings) -> Outcome:
+        """Run the recordings: events that each layer kept, and votes of the last. Learns nothing."""
+        self._check_input(recordings)
+        engine = engines.load(self.engine)
+        parts = _parts(recordings, None)
+        return Outcome.joined([engine.infer(self.stages, self.parameters, engines.pack(recordings[p])) for p in parts])
+
+    def trace(self, recordings: Recordings) -> Trace:
+        """What happened to every event of the recordings: winners, distances and S of every layer.
+
+        S takes the recordings' labels for G; without labels G = +1.
+        """
+        batch = engines.pack(recordings, self._label(recordings))
+        trace = engines.load(self.engine).infer(self.stages, self.parameters, batch, trace=True).trace
+        assert trace is not None
+        return trace
+
+    def transform(self, recordings: Recordings, layer: int = -1) -> Recordings:
+        """Events that a layer emits, as recordings: its output field, its units as polarities. 0 is the first layer."""
+        k = self._index(layer)
+        self._check_input(recordings)
+        trace = self.trace(recordings)
+        passed = trace.passed > k
+        x = tuple(v[passed] for v in recordings.coords)
+        for stage in self.stages[: k + 1]:
+            x = stage.layer.output(x)  # type: ignore[arg-type, assignment]  # works on arrays as on numbers
+        counts = np.concatenate([[0], np.cumsum(passed)])
+        return Recordings(
+            x,
+            recordings.t[passed],
+            trace.winner[passed, k],
+            counts[recordings.offsets],
+            field=self.stages[k].output_field,
+            polarities=self.stages[k].units,
+            labels=recordings.labels,
+        )
+
+    def surfaces(self, recordings: Recordings, layer: int = 0) -> Array:
+        """Time surfaces of all events that reach a layer, one row a event."""
+        self._check_input(recordings)
+        engine = engines.load(self.engine)
+        return engine.surfaces(self.stages, self.parameters, engines.pack(recordings), self._index(layer))
+
+    def evaluate(self, recordings: Recordings) -> dict[str, Any]:
+        """Accuracy of output events and of their majority, kept events (also by layer), silent recordings."""
+        if recordings.labels is None:
+            raise EventError("These recordings have no labels to compare with.")
+        label = self._label(recordings)
+        if (label < 0).any():
+            raise EventError(f"recording {int(np.argmax(label < 0))} has no label to compare with.")
+        outcome = self.infer(recordings)
+        return {
+            "accuracy": metrics.event_accuracy(outcome.votes, label),
+            "majority": metrics.majority_accuracy(outcome.votes, label),
+            "kept": metrics.kept(outcome),
+            "kept_by_layer": metrics.kept_by_layer(outcome).tolist(),
+            "silent": metrics.silent(outcome.votes),
+            "recordings": len(recordings),
+            "events": int(outcome.events.sum()),
+        }
+
+    def _index(self, layer: int) -> int:
+        if not -len(self.stages) <= layer < len(self.stages):
+            raise SettingError(f"layer = {layer} does not exist: this network has layers 0 to {len(self.stages) - 1}.")
+        return layer % len(self.stages)
+
+    def _check_input(self, recordings: Recordings) -> None:
+        if not isinstance(recordings, Recordings):
+            raise EventError(
+                f"Recordings are needed, not {type(recordings).__name__}: "
+                "Recordings.from_structured makes them from arrays with fields x, y, t, p."
+            )
+        if len(recordings) == 0:
+            raise EventError("No recordings.")
+        if recordings.field != self.field or recordings.polarities != self.polarities:
+            raise EventError(
+                f"The recordings have field {recordings.field} and {recordings.polarities} polarities; "
+                f"this network takes {self.field} and {self.polarities}."
+            )
+
+    def _label(self, recordings: Recordings) -> Array:
+        """Each recording's class as a number, -1 if unknown."""
+        self._check_input(recordings)
+        labels = recordings.labels
+        if labels is None:
+            return np.full(len(recordings), -1)
+        order = np.argsort(self.classes)
+        place = np.minimum(np.searchsorted(self.classes, labels, sorter=order), len(order) - 1)
+        label = order[place]
+        unlabelled = (labels == -1) if labels.dtype.kind == "i" else np.zeros(len(labels), dtype=bool)
+        strange = (self.classes[label] != labels) & ~unlabelled
+        if strange.any():
+            r = int(np.argmax(strange))
+            raise EventError(f"recording {r} has label {labels[r]!r}, which is none of {self.classes.tolist()}.")
+        return np.where(unlabelled, -1, label)
+
+    # ------------------------------------------------------------------ files
+
+    def save(self, path: str | Path) -> None:
+        """Write the network to a file; `Network.load` gives it back bit for bit."""
+        about = {
+            "layers": [modelfile.layer_to_dict(layer) for layer in self.layers],
+            "field": self.field,
+            "polarities": self.polarities,
+            "classes": self.classes.tolist(),
+            "rule": self.rule.to_dict(),
+            "dtype": self.dtype,
+            "seed": self.seed,
+            "history": self.history,
+        }
+        modelfile.write(path, about, self.parameters)
+
+    @classmethod
+    def load(cls, path: str | Path, *, engine: str = "cpu") -> Network:
+        """A network from a file. Nothing in the file is run or believed unchecked."""
+        about, tensors = modelfile.read(path)
+        try:
+            network = cls(
+                [modelfile.layer_from_dict(layer) for layer in about["layers"]],
+                about["field"],
+                about["polarities"],
+                about["classes"],
+                rule=modelfile.rule_from_dict(about["rule"]),
+                engine=engine,
+                dtype=about["dtype"],
+                seed=about["seed"],
+            )
+            network.history = list(about["history"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"{path} describes no network: {error}") from error
+        network.parameters = modelfile.parameters_from(tensors, network.stages, path)
+        return network
+
+
+def _figures(outcome: Outcome, label: Array) -> dict[str, float]:
+    known = label >= 0
+    accuracy = metrics.event_accuracy(outcome.votes[known], label[known]) if known.any() else float("nan")
+    return {"accuracy": accuracy, "kept": metrics.kept(outcome)}
+
+
+def _parts(recordings: Recordings, batch_size: int | None) -> Iterator[slice]:
+    """Stretches of recordings for an engine: of batch_size, or of a bounded number of events."""
+    if batch_size is not None:
+        yield from (slice(r, r + batch_size) for r in range(0, len(recordings), batch_size))
+        return
+    ends = np.cumsum(recordings.counts)
+    first = 0
+    while first < len(recordings):
+        before = ends[first - 1] if first else 0
+        last = max(int(np.searchsorted(ends, before + _EVENTS_AT_ONCE)), first + 1)
+        yield slice(first, last)
+        first = last

@@ -1,0 +1,108 @@
+"""Model files: safetensors for the arrays, JSON in its header for the rest. No pickle; nothing in a file is trusted.
+
+Tensors are `layer1.centroids`, `layer1.thresholds`, `layer2.centroids`, ... The header's `timesurf` entry says the
+format version, the network, the rule, the classes, the seed and the training history.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.engines import Parameters
+from timesurf.errors import ModelFileError, TimesurfError
+from timesurf.files import replacing
+from timesurf.layers import Full, Layer, Stage, Tile, Window
+from timesurf.rule import Rule
+
+Array = NDArray[Any]
+VERSION = 1
+KINDS: dict[str, type[Layer]] = {kind.__name__: kind for kind in (Window, Tile, Full)}
+_LARGEST_HEADER = 16 << 20  # bytes; a header is a few kilobytes, a history of many passes some hundred
+
+
+def write(path: str | Path, about: dict[str, Any], parameters: Parameters) -> None:
+    """Write a model, whole or not at all: to a temporary file beside `path`, then renamed over it."""
+    from safetensors.numpy import save
+
+    tensors = {}
+    for k, (c, th) in enumerate(zip(parameters.centroids, parameters.thresholds, strict=True), start=1):
+        tensors[f"layer{k}.centroids"], tensors[f"layer{k}.thresholds"] = np.ascontiguousarray(c), th
+    header = {"timesurf": json.dumps({"format": VERSION, **about})}
+    with replacing(path) as file:
+        file.write(save(tensors, metadata=header))
+
+
+def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The header's entry and the tensors of a model file."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    content = Path(path).read_bytes()
+    try:
+        (size,) = struct.unpack("<Q", content[:8])
+        if not 2 <= size <= min(_LARGEST_HEADER, len(content) - 8):
+            raise ValueError("its header does not fit in the file")
+        header = json.loads(content[8 : 8 + size])
+        about = json.loads(header["__metadata__"]["timesurf"])
+        tensors = load(content)
+    except (struct.error, ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
+        raise ModelFileError(f"{path} is not a timesurf model, or is damaged ({error}).") from error
+    if not isinstance(about, dict) or not isinstance(about.get("format"), int):
+        raise ModelFileError(f"{path} is not a timesurf model: its header names no format version.")
+    if about["format"] > VERSION:
+        raise ModelFileError(
+            f"{path} has format {about['format']}; this timesurf reads up to {VERSION}. Install a newer timesurf."
+        )
+    return about, tensors
+
+
+def parameters_from(tensors: dict[str, Array], stages: tuple[Stage, ...], path: str | Path) -> Parameters:
+    """The tensors as parameters of this network, or an error that says which one does not fit."""
+    parameters = Parameters([], [])
+    for k, stage in enumerate(stages, start=1):
+        for name, shape, arrays in (
+            ("centroids", (stage.units, *stage.surface_shape), parameters.centroids),
+            ("thresholds", (stage.units,), parameters.thresholds),
+        ):
+            tensor = tensors.get(f"layer{k}.{name}")
+            if tensor is None or tensor.shape != shape or tensor.dtype not in (np.float32, np.float64):
+                found = "missing" if tensor is None else f"{tensor.dtype} {tensor.shape}"
+                raise ModelFileError(f"{path}: layer{k}.{name} is {found}; its network needs floats of shape {shape}.")
+            if np.isnan(tensor).any() or (name == "centroids" and not np.isfinite(tensor).all()):
+                raise ModelFileError(f"{path}: layer{k}.{name} holds values that are not numbers.")
+            if name == "thresholds" and (tensor < 0).any():
+                raise ModelFileError(f"{path}: layer{k}.thresholds holds negative values.")
+            arrays.append(tensor.copy())  # the loader's arrays are read-only views of the file
+    return parameters
+
+
+def layer_to_dict(layer: Layer) -> dict[str, Any]:
+    """A layer by name and settings, ready for JSON."""
+    return {"kind": type(layer).__name__, **{f.name: getattr(layer, f.name) for f in fields(layer)}}
+
+
+def layer_from_dict(about: Any) -> Layer:
+    """The layer that `layer_to_dict` wrote."""
+    if not isinstance(about, dict) or about.get("kind") not in KINDS:
+        raise ModelFileError(f"unknown layer {about!r}.")
+    settings = {name: value for name, value in about.items() if name != "kind"}
+    try:
+        return KINDS[about["kind"]](**settings)
+    except (TypeError, TimesurfError) as error:
+        raise ModelFileError(f"layer {about!r}: {error}") from error
+
+
+def rule_from_dict(about: Any) -> Rule:
+    """The rule that `Rule.to_dict` wrote."""
+    try:
+        settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in about.items()}
+        return Rule(**settings)
+    except (TypeError, AttributeError, TimesurfError) as error:
+        raise ModelFileError(f"rule {about!r}: {error}") from error

@@ -1,0 +1,57 @@
+"""Pictures. Each function draws into the `ax` it is given and returns it; matplotlib is the extra `plots`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.errors import MissingEngineError
+from timesurf.model import Network
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = NDArray[Any]
+
+
+def figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, Array]:
+    """A figure and its axes (always a 2-D array), drawn without a screen."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingEngineError("Pictures need matplotlib: pip install 'timesurf[plots]'.") from error
+    fig = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(fig)
+    return fig, fig.subplots(rows, columns, squeeze=False)
+
+
+def centroid(ax: Axes, network: Network, layer: int, unit: int) -> Axes:
+    """A centroid as an image: x to the right, y down; further dimensions and polarities side by side."""
+    c = network.parameters.centroids[layer][unit]
+    side_by_side = np.moveaxis(c.reshape(*c.shape[:2], -1), -1, 0)  # one image a polarity; one image if 1-D
+    ax.imshow(np.concatenate(list(side_by_side)).T, vmin=0, vmax=1, cmap="viridis")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    return ax
+
+
+def compare_features(sup3r: Network, kmeans: Network, use: Array, accuracy: tuple[float, float]) -> Figure:
+    """Layer-1 centroids of a k-means and a Sup3r network side by side, as in the paper's figure.
+
+    use : share of the Sup3r network's output events that went through each layer-1 unit
+    """
+    units = sup3r.stages[0].units
+    fig, axes = figure(2, units, (2.2 * units + 1, 5.4))
+    for n in range(units):
+        centroid(axes[0, n], kmeans, 0, n).set_title(f"unit {n + 1}")
+        centroid(axes[1, n], sup3r, 0, n).set_title(
+            f"unit {n + 1}: {use[n]:.0%} of output" if use[n] >= 0.01 else f"unit {n + 1}: unused"
+        )
+    for row, name, value in ((0, "k-means", accuracy[1]), (1, "Sup3r", accuracy[0])):
+        axes[row, 0].set_ylabel(f"{name}\n{value:.1%} of events right", fontsize=12)
+    fig.suptitle("Layer-1 features: k-means blends characters, Sup3r finds the two that tell the class")
+    return fig

@@ -1,0 +1,126 @@
+"""Sup3r, the learning rule: its parameters and its equations, once, in the paper's names.
+
+An event that reaches the last layer teaches every layer. At the place where layer k emitted, `ftv` holds how recently
+each of its units fired (1: just now, 0: long ago or never). From it:
+
+    S  = G (1 - mean of the other units' ftv)       G = +1: right class or no label, -1: wrong class
+    dS = S - S of the layer's previous output at that place (0 before the first)
+
+Layer k learns from S and dS of layer k + 1, the last layer from its own. With ts the surface, f the unit that fired,
+dist_n the distance ||ts - c_n||:
+
+    c_f  += (alpha dS + beta S) (ts - c_f)
+    th_f += (gamma dS + delta S) near(th_f, dist_f)
+    th_n -= (gamma dS + delta S) near(th_n, dist_n)     for other n with dist_n < th_n, if S >= 0 and dS >= 0
+
+    near(th, dist) = exp(-(th - dist) / d)   "border": what lies close to the threshold moves it
+                     exp(-dist / d)          "centre": as the paper prints it
+
+Two departures from the print, both forced by its own text: the mean in S divides by N - 1 units, not by K - 1 layers
+(else S is not 0 when all units fire at once), and `near` measures from the border ("how close to the border samples
+need to be"). A threshold stops at 0, where its unit has fallen silent.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.errors import SettingError
+
+Array = NDArray[Any]
+PerLayer = float | tuple[float, ...]  # one number for all layers, or one a layer
+Kernel = Literal["border", "centre"]
+RATES = ("alpha", "beta", "gamma", "delta", "d")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Rates of Sup3r. Each is one number for all layers, or a tuple with one a layer.
+
+    >>> Rule(alpha=1e-3).per_layer(2)
+    array([[1.e-03, 1.e-05, 1.e-04, 5.e-06, 3.e-01],
+           [1.e-03, 1.e-05, 1.e-04, 5.e-06, 3.e-01]])
+    """
+
+    alpha: PerLayer = 1e-4  # centroids, weight of dS
+    beta: PerLayer = 1e-5  # centroids, weight of S
+    gamma: PerLayer = 1e-4  # thresholds, weight of dS
+    delta: PerLayer = 5e-6  # thresholds, weight of S
+    d: PerLayer = 0.3  # how close to the border (or the centre) a surface must be to move a threshold
+    kernel: Kernel = "border"
+    competition: bool = True  # whether a unit that fires rightly pushes back the thresholds of its neighbours
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a number, a d that is not positive, an unknown kernel."""
+        for name in RATES:
+            value = getattr(self, name)
+            numbers = tuple(value) if isinstance(value, tuple | list) else (value,)
+            for number in numbers:
+                if not isinstance(number, int | float | np.number) or not math.isfinite(number):
+                    raise SettingError(f"{name} = {value!r} must be a finite number, or one a layer.")
+                if name == "d" and number <= 0:
+                    raise SettingError(f"d = {value!r} must be positive.")
+            plain = tuple(map(float, numbers))
+            object.__setattr__(self, name, plain if isinstance(value, tuple | list) else plain[0])
+        if self.kernel not in get_args(Kernel):
+            raise SettingError(f"kernel = {self.kernel!r} must be one of {', '.join(get_args(Kernel))}.")
+        object.__setattr__(self, "competition", bool(self.competition))
+
+    def per_layer(self, layers: int) -> Array:
+        """Rates as an array (layers, 5), columns as in RATES."""
+        table = np.empty((layers, len(RATES)))
+        for column, name in enumerate(RATES):
+            value = getattr(self, name)
+            if isinstance(value, tuple) and len(value) != layers:
+                raise SettingError(f"{name} has {len(value)} values for {layers} layers.")
+            table[:, column] = value
+        return table
+
+    def to_dict(self) -> dict[str, Any]:
+        """All settings by name, ready for JSON."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def sign(fired: int, label: int) -> float:
+    """G: +1 if the last layer fired the right class or there is no label (-1) to say, -1 if it fired a wrong one."""
+    return 1.0 if label in (fired, -1) else -1.0
+
+
+def separability(ftv: Array, fired: int, G: float) -> float:
+    """S = G (1 - mean of the other units' feedback): +1 sparse, stable and right; -1 sparse, stable and wrong; 0 dense.
+
+    >>> separability(np.array([1.0, 0.0, 0.0]), fired=0, G=+1)
+    1.0
+    """
+    others = ftv.sum() - ftv[fired]
+    return float(G * (1.0 - others / max(len(ftv) - 1, 1)))
+
+
+def near(threshold: Array, distance: Array, d: float, kernel: Kernel) -> Array:
+    """How much a surface at this distance moves a threshold: 1 on the border (or the centre), less away from it."""
+    away = threshold - distance if kernel == "border" else distance
+    weight: Array = np.exp(-away / d)
+    return weight
+
+
+def centroid_step(ts: Array, c: Array, gain: float) -> Array:
+    """Step of the centroid that fired: gain = alpha dS + beta S. With gain = eta > 0, online k-means."""
+    step: Array = gain * (ts - c)
+    return step
+
+
+def threshold_steps(
+    th: Array, dist: Array, fired: int, S: float, dS: float, gain: float, d: float, rule: Rule
+) -> Array:
+    """Steps of all thresholds of a layer: gain = gamma dS + delta S. An infinite one (no threshold) stays infinite."""
+    steps = np.zeros_like(th)
+    if rule.competition and S >= 0 and dS >= 0:
+        reached = dist < th
+        steps[reached] = -gain * near(th[reached], dist[reached], d, rule.kernel)
+    steps[fired] = gain * near(th[fired], dist[fired], d, rule.kernel)
+    return steps

@@ -1,0 +1,44 @@
+"""Times as people write them: numbers in microseconds, or text such as `"100 ms"`."""
+
+import math
+import re
+
+from timesurf.errors import SettingError
+
+Time = float | int | str
+
+_MICROSECONDS = {"ns": 1e-3, "us": 1.0, "µs": 1.0, "μs": 1.0, "ms": 1e3, "s": 1e6, "min": 60e6, "h": 3600e6}
+_TEXT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)\s*([a-zµμ]+)\s*", re.IGNORECASE)
+
+
+def microseconds(value: Time, name: str = "time") -> float:
+    """A positive, finite time in microseconds.
+
+    >>> microseconds("100 ms"), microseconds("1us"), microseconds(250)
+    (100000.0, 1.0, 250.0)
+    """
+    if isinstance(value, str):
+        match = _TEXT.fullmatch(value)
+        unit = match and _MICROSECONDS.get(match[2].lower())
+        if not match or not unit:
+            raise SettingError(f"{name} = {value!r} is not a time. Write a number and a unit, such as '100 ms'.")
+        value = float(match[1]) * unit
+    try:
+        us = float(value)
+    except (TypeError, ValueError):
+        raise SettingError(f"{name} = {value!r} is neither a number of microseconds nor text.") from None
+    if not (math.isfinite(us) and us > 0):
+        raise SettingError(f"{name} = {value!r} must be a positive, finite time.")
+    return us
+
+
+def readable(us: float) -> str:
+    """A time in the unit that reads best.
+
+    >>> readable(100_000), readable(1.0), readable(2.5e6)
+    ('100 ms', '1 us', '2.5 s')
+    """
+    for unit in ("s", "ms"):
+        if us >= _MICROSECONDS[unit]:
+            return f"{us / _MICROSECONDS[unit]:g} {unit}"
+    return f"{us:g} us"

@@ -1,0 +1,79 @@
+"""Every engine equals the reference on random networks and random streams."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.random_networks import cases
+from timesurf.engines import cpu, reference
+
+ENGINES = [pytest.param(cpu, id="cpu")]
+EXACT = {"rtol": 1e-9, "atol": 1e-12}
+
+
+def assert_same_counts(one, other):
+    np.testing.assert_array_equal(one.events, other.events)
+    np.testing.assert_array_equal(one.kept, other.kept)
+    np.testing.assert_array_equal(one.votes, other.votes)
+
+
+def assert_same_parameters(one, other, **tolerance):
+    for mine, theirs in zip(one.centroids + one.thresholds, other.centroids + other.thresholds, strict=True):
+        np.testing.assert_allclose(mine, theirs, **tolerance)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(case=cases())
+def test_same_winners_rejections_distances_and_s(engine, case):
+    before = case.parameters.copy()
+    expected = reference.infer(case.stages, case.parameters, case.batch, trace=True)
+    found = engine.infer(case.stages, case.parameters, case.batch, trace=True)
+    assert_same_counts(found, expected)
+    np.testing.assert_array_equal(found.trace.winner, expected.trace.winner)
+    np.testing.assert_array_equal(found.trace.passed, expected.trace.passed)
+    np.testing.assert_allclose(found.trace.distance, expected.trace.distance, **EXACT)
+    np.testing.assert_allclose(found.trace.S, expected.trace.S, **EXACT)
+    assert_same_parameters(case.parameters, before, rtol=0)  # running learns nothing
+    assert_same_counts(engine.infer(case.stages, case.parameters, case.batch), expected)
+
+
+@pytest.mark.parametrize("learn", ["learn_online", "learn_batch"])
+@pytest.mark.parametrize("engine", ENGINES)
+@given(case=cases())
+def test_same_learning(engine, learn, case):
+    expected, found = case.parameters.copy(), case.parameters.copy()
+    right = getattr(reference, learn)(case.stages, expected, case.rule, case.batch)
+    ours = getattr(engine, learn)(case.stages, found, case.rule, case.batch)
+    assert_same_counts(ours, right)
+    assert_same_parameters(found, expected, **EXACT)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(case=cases())
+@settings(max_examples=30)
+def test_same_surfaces_in_every_layer(engine, case):
+    for layer in range(len(case.stages)):
+        expected = reference.surfaces(case.stages, case.parameters, case.batch, layer)
+        found = engine.surfaces(case.stages, case.parameters, case.batch, layer)
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found, expected, **EXACT)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(case=cases())
+@settings(max_examples=30)
+def test_float32_differs_only_in_rounding(engine, case):
+    """Distances to 1e-5 (relative) where winners agree; they part only at near-ties, 1e-5 apart at most."""
+    single = case.parameters.copy()
+    single.centroids = [c.astype(np.float32) for c in single.centroids]
+    single.thresholds = [np.full_like(th, np.inf, dtype=np.float32) for th in single.thresholds]
+    double = single.copy()
+    double.centroids = [c.astype(np.float64) for c in double.centroids]
+    first = case.stages[:1]  # above the first layer a near-tie changes what the layers see
+    expected = reference.infer(first, double, case.batch, trace=True).trace
+    found = engine.infer(first, single, case.batch, trace=True).trace
+    np.testing.assert_allclose(found.distance, expected.distance, rtol=1e-5, atol=1e-5)
+    surfaces = reference.surfaces(case.stages, double, case.batch, 0)
+    for i in np.flatnonzero(found.winner[:, 0] != expected.winner[:, 0]):
+        distance = np.linalg.norm((surfaces[i] - double.centroids[0]).reshape(first[0].units, -1), axis=1)
+        assert distance[found.winner[i, 0]] - distance.min() <= 1e-5

@@ -1,0 +1,83 @@
+"""Random networks and random event streams, for holding engines to the reference."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+
+from timesurf.engines import Batch, Parameters, pack
+from timesurf.events import Recordings
+from timesurf.layers import Full, Stage, Tile, Window, stack
+from timesurf.rule import Rule
+
+
+@dataclass
+class Case:
+    stages: tuple[Stage, ...]
+    parameters: Parameters
+    batch: Batch
+    recordings: Recordings
+    rule: Rule
+
+
+taus = st.sampled_from([1.0, 7.5, 40.0, 300.0])
+
+
+@st.composite
+def networks(draw, field, most_layers=4):
+    """1 to 4 layers of any kind; each takes what the one below emits, down to a field of no dimensions."""
+    layers = []
+    for _ in range(draw(st.integers(1, most_layers))):
+        about = {"units": draw(st.integers(1, 5)), "tau": draw(taus), "feedback_tau": draw(taus)}
+        kind = draw(st.sampled_from([Window, Tile, Full]))
+        if kind is Window:
+            layer = Window(draw(st.sampled_from([1, 3, 5])), **about)
+        elif kind is Tile:
+            layer = Tile([draw(st.integers(1, 4)) for _ in field], **about)
+        else:
+            layer = Full(**about)
+        layers.append(layer)
+        field = layer.output_field(field)
+    return layers
+
+
+@st.composite
+def streams(draw, field, polarities, most_events=60):
+    """Recordings with ties in time, events on the border, and sometimes no events at all."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    counts = draw(st.lists(st.integers(0, most_events), min_size=1, max_size=3))
+    events = sum(counts)
+    border = rng.random(events) < 0.3
+    coords = [np.where(border, rng.choice([0, n - 1], events), rng.integers(0, n, events)) for n in field]
+    steps = rng.choice([0, 0, 1, 3, 50], events)
+    offsets = np.cumsum([0, *counts])
+    t = np.concatenate([np.cumsum(steps[a:b]) for a, b in zip(offsets[:-1], offsets[1:], strict=True)])
+    t = t + rng.integers(0, 10**6)
+    return Recordings(coords, t, rng.integers(0, polarities, events), offsets, field=field, polarities=polarities)
+
+
+@st.composite
+def cases(draw):
+    """A network with parameters somewhere among its surfaces, thresholds that reject some, events and labels."""
+    field = tuple(draw(st.lists(st.integers(1, 7), min_size=1, max_size=3)))
+    polarities = draw(st.integers(1, 3))
+    stages = stack(draw(networks(field)), field, polarities)
+    recordings = draw(streams(field, polarities))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    parameters = Parameters([], [])
+    for k, stage in enumerate(stages):
+        scale = rng.choice([0.05, 0.3, 1.0])
+        parameters.centroids.append(scale * rng.random((stage.units, *stage.surface_shape)))
+        reach = 0.5 * np.sqrt(np.prod(stage.surface_shape)) + 1.0
+        last = k == len(stages) - 1
+        th = rng.uniform(0.2, 1.0, stage.units) * reach
+        parameters.thresholds.append(np.full(stage.units, np.inf) if last or rng.random() < 0.3 else th)
+    rates = {name: tuple(rng.uniform(0.001, 0.05, len(stages))) for name in ("alpha", "beta", "gamma", "delta")}
+    rule = Rule(
+        **rates,
+        d=float(rng.uniform(0.1, 1.0)),
+        kernel=draw(st.sampled_from(["border", "centre"])),
+        competition=draw(st.booleans()),
+    )
+    labels = rng.integers(-1, stages[-1].units, len(recordings))
+    return Case(stages, parameters, pack(recordings, labels), recordings, rule)

@@ -1,0 +1,51 @@
+import pytest
+
+from timesurf.errors import SettingError
+from timesurf.layers import Full, Tile, Window, stack
+from timesurf.times import microseconds
+
+
+def test_times_may_be_text_or_microseconds():
+    assert Window(3, units=2, tau="1.5 ms") == Window(3, units=2, tau=1500)
+    assert Full(tau="1 us").feedback_tau == 1  # as tau, unless given
+
+
+@pytest.mark.parametrize("bad", ["", "ms", "1 lightyear", "-3 ms", 0, -1, float("nan"), float("inf"), None, "1..2 ms"])
+def test_bad_times_are_refused(bad):
+    with pytest.raises(ValueError, match="tau"):
+        microseconds(bad, "tau")
+
+
+def test_the_papers_sentence_network():
+    layers = [Tile((5, 5), units=3, tau=1), Tile((3, 1), units=6, tau=1), Full(tau=1)]
+    stages = stack(layers, (30, 5), 1, classes=2)
+    assert [stage.surface_shape for stage in stages] == [(5, 5, 1), (3, 1, 3), (2, 1, 6)]
+    assert [stage.output_field for stage in stages] == [(6, 1), (2, 1), ()]
+
+
+def test_a_tile_may_reach_beyond_the_field():
+    assert Tile((3,), units=1, tau=1).output_field((7,)) == (3,)
+
+
+def test_layers_upon_a_layer_without_coordinates():
+    stages = stack([Full(units=3, tau=1), Window(3, units=2, tau=1), Full(units=2, tau=1)], (4, 4), 1)
+    assert [stage.surface_shape for stage in stages] == [(4, 4, 1), (3,), (2,)]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Window(4, units=2, tau=1), "odd"),
+        (lambda: Window(3, units=0, tau=1), "units"),
+        (lambda: Window(3.5, units=2, tau=1), "size"),
+        (lambda: Tile((0, 5), units=2, tau=1), "Tile shape"),
+        (lambda: stack([], (3,), 1), "at least one layer"),
+        (lambda: stack([Window(3, tau=1), Full(units=2, tau=1)], (3,), 1), "layer 1 .Window. needs units"),
+        (lambda: stack([Tile((3,), units=2, tau=1)], (3, 3), 1), "dimensions"),
+        (lambda: stack([Full(units=2, tau=1)], (3,), 1, classes=3), "one a class"),
+        (lambda: stack(["Window"], (3,), 1), "use Window, Tile or Full"),
+    ],
+)
+def test_networks_that_cannot_be_are_refused(make, message):
+    with pytest.raises(SettingError, match=message):
+        make()
