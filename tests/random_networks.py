@@ -1,6 +1,7 @@
 """Random networks and random event streams, for holding engines to the reference."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import strategies as st
@@ -51,7 +52,7 @@ def streams(draw, field, polarities, most_events=60):
     coords = [np.where(border, rng.choice([0, n - 1], events), rng.integers(0, n, events)) for n in field]
     steps = rng.choice([0, 0, 1, 3, 50], events)
     offsets = np.cumsum([0, *counts])
-    t = np.concatenate([np.cumsum(steps[a:b]) for a, b in zip(offsets[:-1], offsets[1:], strict=True)])
+    t = np.concatenate([np.cumsum(steps[a:b]) for a, b in pairwise(offsets)])
     t = t + rng.integers(0, 10**6)
     return Recordings(coords, t, rng.integers(0, polarities, events), offsets, field=field, polarities=polarities)
 

@@ -72,6 +72,7 @@ def demo(
     from timesurf import plots
     from timesurf.bench import classification
 
+    out.mkdir(parents=True, exist_ok=True)
     console.print(
         "Two sentences, [bold]v/v yty[/] and [bold]vxv yty[/], written by noisy pixels. "
         "Only x and / tell them apart.\nTraining a network of 3, 6 and 2 units on 1,000 recordings ..."
@@ -80,7 +81,6 @@ def demo(
         sup3r, kmeans, test = classification.train(seed, 0, 1000, told)
     figures = {"sup3r": sup3r.evaluate(test), "kmeans": kmeans.evaluate(test)}
     console.print(_table1({name: {k: [v[k]] for k in ("accuracy", "kept")} for name, v in figures.items()}))
-    out.mkdir(parents=True, exist_ok=True)
     sup3r.save(out / "sentences.tsf")
     trace = sup3r.trace(test[:200])
     through = trace.winner[trace.passed == len(sup3r.stages), 0]

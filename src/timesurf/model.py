@@ -19,6 +19,7 @@ from timesurf.layers import Layer, Stage, stack
 from timesurf.rule import Rule
 
 Array = NDArray[Any]
+_LOST = 1e3  # surfaces lie between 0 and 1: a centroid out here will see none of them again
 _EVENTS_AT_ONCE = 1 << 19  # packed for an engine at one time: bounds memory beyond the data
 
 
@@ -189,18 +190,18 @@ class Network:
         outcomes = []
         for part in _parts(recordings, batch_size):
             outcome = learn(self.stages, self.parameters, self.rule, engines.pack(recordings[part], label[part]))
-            self._check_finite()
+            self._check_sane()
             outcomes.append(outcome)
             done += len(outcome.events)
             if progress:
                 progress(Progress(done, total, int(outcome.events.sum()), **_figures(outcome, label[part])))
         self.history.append({"recordings": len(recordings), **_figures(Outcome.joined(outcomes), label)})
 
-    def _check_finite(self) -> None:
-        for k, (c, th) in enumerate(zip(self.parameters.centroids, self.parameters.thresholds, strict=True), start=1):
-            if not np.isfinite(c).all() or np.isnan(th).any():
+    def _check_sane(self) -> None:
+        for k, c in enumerate(self.parameters.centroids, start=1):
+            if not np.abs(c).max() < _LOST:  # also where it is not a number
                 raise SettingError(
-                    f"Learning diverged in layer {k}: its centroids are no longer finite. Lower the rates."
+                    f"Learning diverged in layer {k}: centroids fled from all surfaces. Lower the rates."
                 )
 
     # ------------------------------------------------------------------ running
@@ -298,7 +299,7 @@ class Network:
         strange = (self.classes[label] != labels) & ~unlabelled
         if strange.any():
             r = int(np.argmax(strange))
-            raise EventError(f"recording {r} has label {labels[r]!r}, which is none of {self.classes.tolist()}.")
+            raise EventError(f"recording {r} has label {labels[r]}, which is none of {self.classes.tolist()}.")
         return np.where(unlabelled, -1, label)
 
     # ------------------------------------------------------------------ files

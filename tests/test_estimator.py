@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from timesurf import EventError, Recordings, SettingError, Sup3rClassifier
+from timesurf.datasets import sentences
+from timesurf.presets import SENTENCES
+
+
+@pytest.fixture(scope="module")
+def data():
+    return sentences.make(24, seed=0, duration="2 ms")
+
+
+def classifier(**settings):
+    return Sup3rClassifier(SENTENCES.layers, **{"passes": 1, "random_state": 0} | settings)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return classifier(passes=3, alpha=3e-3, beta=3e-4, gamma=3e-3, delta=1.5e-4).fit(data)
+
+
+def test_parameters_are_kept_as_given_and_survive_clone():
+    one = classifier(alpha=1e-3, batch_size=7)
+    assert one.get_params()["alpha"] == 1e-3
+    assert clone(one).get_params() == one.get_params()
+    assert one.set_params(margin=1.2).margin == 1.2
+    assert set(one.get_params()) == {
+        "layers", "passes", "batch_size", "alpha", "beta", "gamma", "delta", "d", "kernel", "competition",
+        "start", "zeta", "margin", "sample", "engine", "dtype", "random_state",
+    }  # fmt: skip
+
+
+def test_fitting_changes_no_parameter(data):
+    one = classifier()
+    before = one.get_params()
+    assert one.fit(data) is one
+    assert one.get_params() == before
+
+
+def test_probabilities_are_shares_of_output_events(fitted, data):
+    shares, votes = fitted.predict_proba(data), fitted.network_.infer(data).votes
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_allclose(shares, votes / votes.sum(axis=1, keepdims=True))
+    assert fitted.predict(data).tolist() == fitted.classes_[shares.argmax(axis=1)].tolist()
+    assert fitted.score(data) == np.mean(fitted.predict(data) == data.labels)
+
+
+def test_y_takes_the_place_of_labels(data):
+    numbers = (data.labels == "vxvyty").astype(int) * 5
+    one = classifier().fit(data, numbers)
+    assert one.classes_.tolist() == [0, 5]
+    assert set(one.predict(data)) <= {0, 5}
+
+
+def test_unlabelled_is_not_a_class(data):
+    y = np.arange(len(data)) % 2
+    y[3] = -1
+    assert classifier().fit(data, y).classes_.tolist() == [0, 1]
+
+
+def test_cross_validation_and_grid_search(data):
+    assert cross_val_score(classifier(), data, data.labels, cv=3).shape == (3,)
+    search = GridSearchCV(classifier(), {"alpha": [1e-4, 1e-3], "layers": [SENTENCES.layers]}, cv=2)
+    search.fit(data, data.labels)
+    assert search.best_params_["alpha"] in (1e-4, 1e-3)
+    assert len(search.best_estimator_.predict(data)) == len(data)
+
+
+def test_partial_fit_learns_piece_by_piece(data):
+    whole, pieces = classifier(), classifier()
+    whole.partial_fit(data)
+    pieces.partial_fit(data, classes=["v/vyty", "vxvyty"])
+    np.testing.assert_array_equal(*(one.network_.parameters.centroids[0] for one in (whole, pieces)))
+    whole.partial_fit(data)
+    for half in (data[:12], data[12:]):
+        pieces.partial_fit(half)
+    np.testing.assert_array_equal(*(one.network_.parameters.centroids[0] for one in (whole, pieces)))
+    with pytest.raises(EventError, match="none of"):
+        pieces.partial_fit(data, ["new"] * len(data))
+
+
+def test_silent_recordings_warn_and_score_as_wrong(data):
+    one = classifier(passes=0).fit(data)
+    one.network_.parameters.thresholds[0][:] = 0
+    with pytest.warns(UserWarning, match="24 of 24 recordings produced no output"):
+        one.predict(data)
+    assert one.score(data) == 0
+    np.testing.assert_allclose(one.predict_proba(data), 0.5)
+
+
+def test_transform_gives_recordings(fitted, data):
+    assert fitted.transform(data, 0).polarities == 3
+
+
+def test_unfitted_and_bad_input_are_refused(data):
+    with pytest.raises(NotFittedError):
+        classifier().predict(data)
+    with pytest.raises(EventError, match="X must be Recordings"):
+        classifier().fit(np.zeros((3, 4)), [0, 1, 0])
+    with pytest.raises(EventError, match="no labels"):
+        classifier().fit(Recordings(data.coords, data.t, offsets=data.offsets, field=data.field))
+    with pytest.raises(EventError, match="labels for 24 recordings"):
+        classifier().fit(data, [0, 1])
+    with pytest.raises(SettingError, match="alpha"):
+        classifier(alpha=float("nan")).fit(data)

@@ -1,0 +1,28 @@
+import numpy as np
+
+from timesurf import metrics
+from timesurf.engines import Outcome, Trace
+
+VOTES = np.array([[8, 2], [0, 5], [0, 0], [3, 3]])
+LABEL = np.array([0, 1, 0, 1])
+
+
+def test_a_recording_without_output_is_wrong_whatever_its_class():
+    np.testing.assert_allclose(metrics.event_shares(VOTES, LABEL), [0.8, 1, 0, 0.5])
+    assert metrics.majority_accuracy(VOTES, LABEL) == 0.5  # the tie goes to class 0, which is wrong
+    assert metrics.silent(VOTES) == 1
+
+
+def test_kept_is_a_mean_over_recordings_that_had_events():
+    outcome = Outcome(np.array([10, 100, 0]), np.array([[5, 1], [20, 10], [0, 0]]), VOTES[:3])
+    np.testing.assert_allclose(metrics.kept_by_layer(outcome), [0.35, 0.1])
+    assert metrics.kept(outcome) == 0.1
+
+
+def test_sparsity_is_the_mean_size_of_s_over_output_events():
+    S = np.array([[1.0, -0.5], [np.nan, np.nan], [0.5, 0.5]])
+    np.testing.assert_allclose(metrics.sparsity(Trace(S, S, S, np.array([2, 0, 2]))), [0.75, 0.5])
+
+
+def test_confusion_counts_the_silent_apart():
+    assert metrics.confusion(VOTES, LABEL).tolist() == [[1, 0, 1], [1, 1, 0]]

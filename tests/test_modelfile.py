@@ -1,0 +1,123 @@
+import json
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import load, save
+
+from timesurf import ModelFileError, Network
+from timesurf.datasets import sentences
+from timesurf.presets import SENTENCES
+
+
+def network(dtype="float64"):
+    data = sentences.make(4, seed=0, duration="1 ms")
+    return SENTENCES.network(data, sentences.TASK1, 7, dtype=dtype).fit(data, passes=1)
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "a.tsf"
+    network().save(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_save_and_load_round_trip_bit_for_bit(tmp_path, dtype):
+    one = network(dtype)
+    one.save(tmp_path / "a.tsf")
+    two = Network.load(tmp_path / "a.tsf")
+    for a, b in zip(one.parameters.centroids + one.parameters.thresholds,
+                    two.parameters.centroids + two.parameters.thresholds, strict=True):  # fmt: skip
+        assert a.dtype == b.dtype == dtype
+        assert a.tobytes() == b.tobytes()
+    assert (two.layers, two.field, two.polarities, two.rule, two.seed, two.history) == (
+        one.layers, one.field, one.polarities, one.rule, one.seed, one.history)  # fmt: skip
+    assert two.classes.tolist() == one.classes.tolist()
+    two.save(tmp_path / "b.tsf")
+    assert (tmp_path / "a.tsf").read_bytes() == (tmp_path / "b.tsf").read_bytes()
+
+
+def test_a_loaded_network_learns_on(tmp_path):
+    one = network()
+    one.save(tmp_path / "a.tsf")
+    data = sentences.make(3, seed=5, duration="1 ms")
+    two = Network.load(tmp_path / "a.tsf").partial_fit(data)
+    one.partial_fit(data)
+    np.testing.assert_array_equal(one.parameters.centroids[0], two.parameters.centroids[0])
+
+
+def changed(content, about=None, tensors=None):
+    """The file with other entries in its header or other tensors."""
+    (size,) = struct.unpack("<Q", content[:8])
+    header = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["timesurf"])
+    header.update(about or {})
+    arrays = dict(load(bytes(content)))
+    arrays.update(tensors or {})
+    return save({k: v for k, v in arrays.items() if v is not None}, {"timesurf": json.dumps(header)})
+
+
+@pytest.mark.parametrize(
+    ("about", "tensors", "message"),
+    [
+        ({"format": 99}, {}, "newer timesurf"),
+        ({"format": "one"}, {}, "format version"),
+        ({"layers": []}, {}, "at least one layer"),
+        ({"layers": [{"kind": "os.system"}]}, {}, "unknown layer"),
+        ({"layers": [{"kind": "Full", "tau": -1}]}, {}, "tau"),
+        ({"layers": [{"kind": "Full", "tau": 1, "extra": 1}]}, {}, "extra"),
+        ({"layers": 3}, {}, "describes no network"),
+        ({"rule": {"alpha": None}}, {}, "alpha"),
+        ({"rule": 5}, {}, "rule"),
+        ({"dtype": "object"}, {}, "dtype"),
+        ({"field": [10**9, 10**9]}, {}, "shape"),
+        ({"field": "wide"}, {}, "describes no network|shape"),
+        ({"classes": ["a"]}, {}, "shape"),
+        ({}, {"layer1.centroids": None}, "layer1.centroids is missing"),
+        ({}, {"layer1.centroids": np.zeros((3, 5, 5, 1), np.int32)}, "int32"),
+        ({}, {"layer1.centroids": np.full((3, 5, 5, 1), np.nan)}, "not numbers"),
+        ({}, {"layer1.centroids": np.full((3, 5, 5, 1), np.inf)}, "not numbers"),
+        ({}, {"layer1.thresholds": np.full(3, np.nan)}, "not numbers"),
+        ({}, {"layer1.thresholds": np.full(3, -1.0)}, "negative"),
+        ({}, {"layer1.thresholds": np.zeros(4)}, "shape"),
+    ],
+)
+def test_hostile_files_are_refused(tmp_path, content, about, tensors, message):
+    (tmp_path / "a.tsf").write_bytes(changed(content, about, tensors))
+    with pytest.raises(ModelFileError, match=message):
+        Network.load(tmp_path / "a.tsf")
+
+
+def test_other_files_are_refused(tmp_path):
+    for junk in (b"", b"\x00" * 7, b"\xff" * 64, b"PK\x03\x04" + b"0" * 100, save({"a": np.zeros(2)})):
+        (tmp_path / "a.tsf").write_bytes(junk)
+        with pytest.raises(ModelFileError, match="not a timesurf model"):
+            Network.load(tmp_path / "a.tsf")
+
+
+@given(data=st.data())
+def test_damaged_files_are_errors_or_the_same_shapes(tmp_path_factory, content, data):
+    path = tmp_path_factory.mktemp("damaged") / "a.tsf"
+    damaged = bytearray(content)
+    damaged[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(damaged[: data.draw(st.integers(0, len(content)))] if data.draw(st.booleans()) else damaged)
+    try:
+        loaded = Network.load(path)
+    except ModelFileError:
+        return
+    for stage, c in zip(loaded.stages, loaded.parameters.centroids, strict=True):
+        assert c.shape == (stage.units, *stage.surface_shape)
+        assert np.isfinite(c).all()
+
+
+def test_a_failed_write_leaves_the_old_model(tmp_path, monkeypatch):
+    one = network()
+    one.save(tmp_path / "a.tsf")
+    before = (tmp_path / "a.tsf").read_bytes()
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        one.save(tmp_path / "a.tsf")
+    assert (tmp_path / "a.tsf").read_bytes() == before
+    assert [f.name for f in tmp_path.iterdir()] == ["a.tsf"]
