@@ -111,6 +111,11 @@ def bench_classification(
         result = classification.run(networks, seed, recordings=recordings, workers=workers, progress=told)
     console.print(_table1(result))
     accuracy = np.array(result["sup3r"]["accuracy"])
+    console.print(
+        f"Sup3r after the first of a recording's 10 ms, when all lit pixels have fired: "
+        f"{np.mean(result['sup3r']['settled']):.3%} of events right.",
+        highlight=False,
+    )
     converged = int((accuracy >= classification.CONVERGED).sum())
     console.print(
         f"{networks} networks, seed {seed}: {converged} converged, worst {accuracy.min():.2%}. "

@@ -125,7 +125,7 @@ class Network:
         sample: int = 20,
     ) -> Network:
         """First centroids and thresholds, from `sample` recordings drawn at random; see `timesurf.init`."""
-        label = self._label(recordings)
+        label = self.class_numbers(recordings)
         rng = np.random.default_rng(self.seed)
         chosen = np.sort(rng.permutation(len(recordings))[:sample])
         batch = engines.pack(recordings[chosen], label[chosen])
@@ -184,7 +184,7 @@ class Network:
     ) -> None:
         if batch_size is not None and batch_size < 1:
             raise SettingError(f"batch_size = {batch_size!r} must be at least 1, or None for online learning.")
-        label = self._label(recordings)
+        label = self.class_numbers(recordings)
         engine = engines.load(self.engine)
         learn = engine.learn_online if batch_size is None else engine.learn_batch
         outcomes = []
@@ -218,7 +218,7 @@ class Network:
 
         S takes the recordings' labels for G; without labels G = +1.
         """
-        batch = engines.pack(recordings, self._label(recordings))
+        batch = engines.pack(recordings, self.class_numbers(recordings))
         trace = engines.load(self.engine).infer(self.stages, self.parameters, batch, trace=True).trace
         assert trace is not None
         return trace
@@ -227,19 +227,24 @@ class Network:
         """Events that a layer emits, as recordings: its output field, its units as polarities. 0 is the first layer."""
         k = self._index(layer)
         self._check_input(recordings)
-        trace = self.trace(recordings)
-        passed = trace.passed > k
-        x = tuple(v[passed] for v in recordings.coords)
-        for stage in self.stages[: k + 1]:
-            x = stage.layer.output(x)  # type: ignore[arg-type, assignment]  # works on arrays as on numbers
-        counts = np.concatenate([[0], np.cumsum(passed)])
+        stages, emitted, counts = self.stages[: k + 1], [], [np.zeros(1, dtype=np.int64)]
+        for part in _parts(recordings, None):
+            some = recordings[part]
+            trace = self.trace(some)
+            passed = trace.passed > k
+            x = tuple(v[passed] for v in some.coords)
+            for stage in stages:
+                x = stage.layer.output(x)  # type: ignore[arg-type, assignment]  # works on arrays as on numbers
+            emitted.append((*x, some.t[passed], trace.winner[passed, k]))
+            counts.append(np.diff(np.concatenate([[0], np.cumsum(passed)])[some.offsets]))
+        *coords, t, p = map(np.concatenate, zip(*emitted, strict=True))
         return Recordings(
-            x,
-            recordings.t[passed],
-            trace.winner[passed, k],
-            counts[recordings.offsets],
-            field=self.stages[k].output_field,
-            polarities=self.stages[k].units,
+            coords,
+            t,
+            p,
+            np.cumsum(np.concatenate(counts)),
+            field=stages[-1].output_field,
+            polarities=stages[-1].units,
             labels=recordings.labels,
         )
 
@@ -253,7 +258,7 @@ class Network:
         """Accuracy of output events and of their majority, kept events (also by layer), silent recordings."""
         if recordings.labels is None:
             raise EventError("These recordings have no labels to compare with.")
-        label = self._label(recordings)
+        label = self.class_numbers(recordings)
         if (label < 0).any():
             raise EventError(f"recording {int(np.argmax(label < 0))} has no label to compare with.")
         outcome = self.infer(recordings)
@@ -286,7 +291,7 @@ class Network:
                 f"this network takes {self.field} and {self.polarities}."
             )
 
-    def _label(self, recordings: Recordings) -> Array:
+    def class_numbers(self, recordings: Recordings) -> Array:
         """Each recording's class as a number, -1 if unknown."""
         self._check_input(recordings)
         labels = recordings.labels

@@ -12,6 +12,8 @@ import numpy as np
 from timesurf.baselines.hots import fit_kmeans
 from timesurf.bench import machine
 from timesurf.datasets import sentences
+from timesurf.events import Recordings
+from timesurf.metrics import event_accuracy
 from timesurf.model import Network, Progress
 from timesurf.presets import SENTENCES
 
@@ -39,7 +41,7 @@ def run(
         jobs = [pool.submit(one, seed, n, recordings, progress) for n in range(networks)]
         rows = [job.result() for job in jobs]
     result: dict[str, Any] = {
-        name: {figure: [row[name][figure] for row in rows] for figure in ("accuracy", "kept", "silent")}
+        name: {figure: [row[name][figure] for row in rows] for figure in ("accuracy", "settled", "kept", "silent")}
         for name in ("sup3r", "kmeans")
     }
     settings = {"networks": networks, "seed": seed, "recordings": recordings, "preset": SENTENCES.to_dict()}
@@ -51,12 +53,25 @@ def one(
 ) -> dict[str, dict[str, Any]]:
     """Figures of one network of each kind on the same data."""
     sup3r, kmeans, test = train(seed, number, recordings, progress)
-    return {"sup3r": sup3r.evaluate(test), "kmeans": kmeans.evaluate(test)}
+    return {
+        name: {**network.evaluate(test), "settled": settled(network, test)}
+        for name, network in (("sup3r", sup3r), ("kmeans", kmeans))
+    }
+
+
+def settled(network: Network, test: Recordings, since: int = 1000) -> float:
+    """Accuracy of output events after `since` us: by then every lit pixel has fired, and surfaces are whole."""
+    out = network.transform(test)
+    late = out.t >= since
+    recording = np.repeat(np.arange(len(out)), out.counts)[late]
+    votes = np.zeros((len(out), len(network.classes)), dtype=np.int64)
+    np.add.at(votes, (recording, out.p[late]), 1)
+    return event_accuracy(votes, network.class_numbers(test))
 
 
 def train(
     seed: int, number: int, recordings: int, progress: Callable[[int, Progress], None] | None = None
-) -> tuple[Network, Network, Any]:
+) -> tuple[Network, Network, Recordings]:
     """A Sup3r and a k-means network trained on data of their own, and recordings to test them."""
     for_training, for_test, for_network = np.random.SeedSequence([seed, number]).spawn(3)
     data = sentences.make(recordings, np.random.default_rng(for_training))
