@@ -7,6 +7,7 @@ stretch `starts[i]:stops[i]` of every array. Selecting recordings selects stretc
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -156,12 +157,12 @@ class Recordings:
 
     def entries(self) -> Array:
         """Each event's place in the flat field: coordinates and polarity ravelled, the polarity fastest."""
-        flat = np.zeros(int(self.counts.sum()), dtype=np.int64)
-        for size, x in zip(self.field, self.coords, strict=True):
-            flat *= size
-            flat += x
-        flat *= self.polarities
-        flat += self.p
+        entries = math.prod(self.field) * self.polarities
+        flat = np.zeros(int(self.counts.sum()), dtype=np.int32 if entries < 2**31 else np.int64)
+        for size, x in zip((*self.field, self.polarities), (*self.coords, self.p), strict=True):
+            if size > 1:
+                flat *= size
+                flat += x.astype(flat.dtype, copy=False)
         return flat
 
     # ------------------------------------------------------------------ from and to others

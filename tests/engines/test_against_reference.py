@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 
 from tests.random_networks import cases
-from timesurf.engines import cpu, reference
+from timesurf.engines import cpu, plain, reference
 
-ENGINES = [pytest.param(cpu, id="cpu")]
+ENGINES = [pytest.param(plain, id="plain"), pytest.param(cpu, id="cpu")]
 EXACT = {"rtol": 1e-9, "atol": 1e-12}
 
 

@@ -13,7 +13,8 @@ State (time contexts, feedback, previous S) starts empty at each recording.
 | engine      | what it is                                                             |
 |-------------|------------------------------------------------------------------------|
 | `reference` | NumPy, written straight from the equations: the oracle of every test   |
-| `cpu`       | the same, compiled by numba                                            |
+| `plain`     | the same loop, compiled by numba: the yardstick of speed               |
+| `cpu`       | numba kernels that avoid most of the work, on all cores: the default   |
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from timesurf.rule import Rule
 
 __all__ = ["ENGINES", "Batch", "Engine", "Outcome", "Parameters", "Trace", "load", "pack"]
 
-ENGINES = ("cpu", "reference")
+ENGINES = ("cpu", "plain", "reference")
 
 
 class Engine(Protocol):

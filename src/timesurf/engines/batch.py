@@ -35,7 +35,7 @@ class Batch:
     """Some recordings as an engine wants them."""
 
     entry: Array  # (events,) place in the flat input field: coordinates and polarity, ravelled
-    t: Array  # (events,) int64, us since the recording's first event
+    t: Array  # (events,) us since the recording's first event; int32 where that is enough, else int64
     offsets: Array  # (recordings + 1,) events offsets[r] to offsets[r + 1] are recording r
     label: Array  # (recordings,) index of the class, -1 if unknown
 
@@ -45,10 +45,13 @@ class Batch:
 
 def pack(recordings: Recordings, label: Array | None = None) -> Batch:
     """Recordings as a batch. Only differences of time matter, so each recording's clock starts at 0."""
-    t = recordings.t.astype(np.int64)
-    offsets = recordings.offsets
-    begins = offsets[:-1][recordings.counts > 0]
-    t -= np.repeat(t[begins], recordings.counts[recordings.counts > 0])
+    offsets, counts = recordings.offsets, recordings.counts
+    some = counts > 0
+    t = recordings.t
+    first, last = t[offsets[:-1][some]], t[offsets[1:][some] - 1]
+    longest = (last.astype(np.int64) - first.astype(np.int64)).max(initial=0)
+    origin = np.repeat(first.astype(np.int64), counts[some]) if first.any() else 0
+    t = (t - origin).astype(np.int32 if longest < 2**29 else np.int64)
     label = np.full(len(recordings), -1) if label is None else label
     return Batch(recordings.entries(), t, offsets, np.asarray(label, dtype=np.int64))
 

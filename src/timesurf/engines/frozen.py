@@ -1,0 +1,405 @@
+"""Kernels for frozen weights: inference, and the batch rule, which sums updates and applies them later.
+
+While weights stand still a layer is feed-forward: what it decides changes nothing that it sees later. So events go
+through it in blocks.
+
+- `Window`: the surfaces of a block are written out, and one matrix product gives their distances to all units.
+- `Tile`, `Full`: nothing is written out. A whole neighbourhood only decays and gains one new entry an event, so its dot
+  product with each centroid is kept running: dot = dot exp(-dt/tau) + (1 - v) c[e], where v is what the event's entry e
+  had decayed to. The sum of g ts over a recording, for the update, runs likewise, backwards in time: with
+  R(t) = sum of g exp(-(t' - t)/tau) over later outputs t', entry e gains (1 - v) R at each event that sets it.
+  Both cost O(units) an event, however large the field.
+
+Times grow from recording to recording by more than anything takes to fade, so contexts are never cleared.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from numba import njit
+
+from timesurf.engines.decay import FASTMATH, decayed
+from timesurf.engines.plan import (
+    BLOCK,
+    BLOCKS,
+    CENTROID,
+    CONTEXT,
+    DENSE,
+    ENTRIES,
+    FEEDBACK,
+    LANES,
+    LOCATION,
+    PLACE,
+    POLARITIES,
+    ROW,
+    ROWS,
+    RUN,
+    SCORE,
+    STATE,
+    SURFACE,
+    UNIT,
+    UNITS,
+    VECTOR,
+)
+
+compiled = njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False)
+
+
+@compiled
+def run(
+    entry,  # IN     (events of all recordings,) place of each event in the flat input field
+    t,  # IN     (events,) us, since the recording's first event
+    offsets,  # IN     (recordings + 1,)
+    label,  # IN     (recordings,) index of the class, -1 if unknown
+    chosen,  # IN     which recordings to run, in this order
+    table,  # IN     see engines/plan.py
+    own,  # IN
+    start,  # IN
+    runs,  # IN
+    out,  # IN
+    gap,  # IN     us between one recording's end and the next one's beginning
+    pace,  # IN     (layers, 2) -1/tau, -1/feedback_tau
+    rates,  # IN     (layers, 5) alpha, beta, gamma, delta, d
+    border,  # IN     which kernel of the thresholds
+    competition,  # IN
+    learn,  # IN     whether to sum updates
+    centroids,  # IN     all layers'
+    halves,  # IN     ||c||^2 / 2 of every unit
+    thresholds,  # IN     every unit's
+    limited,  # IN     (layers,) whether any threshold is finite
+    clock,  # INOUT  (1,) where the next recording begins
+    context,  # INOUT  last time of every input
+    state,  # INOUT  running dot products
+    norm,  # INOUT  running ||ts||^2 of every block
+    since,  # INOUT  when those were last brought up to date
+    feedback,  # INOUT  last time of every output
+    previous,  # WORK   S of the previous output at each place
+    surfaces,  # WORK
+    scores,  # WORK
+    arriving,  # WORK   (5, layers + 1, EVENTS) ints: location, polarity, time, source, winner
+    figures,  # WORK   (4, layers, EVENTS) floats: distance, ||ts||^2, decay since the last event, decay of the own entry
+    logs,  # WORK   (4, layers, longest recording) ints: entry, block, time, winner
+    weights,  # WORK   (2, layers, longest recording) floats: 1 - v, gain
+    later,  # WORK   R of every block and unit
+    d_centroids,  # INOUT  sum of updates; Window: g ts, Tile and Full: entries x lanes
+    d_gains,  # INOUT  sum of g of every unit
+    d_thresholds,  # INOUT  sum of updates
+    kept,  # OUT    (recordings, layers)
+    votes,  # OUT    (recordings, classes)
+    winner,  # OUT    (events, layers), or empty: no trace
+    distance,  # OUT    (events, layers), or empty
+    separability,  # OUT    (events, layers), or empty
+    passed,  # OUT    (events,), or empty
+):
+    """Some recordings, one after another, block by block."""
+    layers = len(table) - 1
+    at_once = arriving.shape[2]
+    trace = len(winner) > 0
+    logged = np.zeros(layers, dtype=np.int64)  # events of this recording that reached each layer, blocks before this
+    number = np.zeros(layers + 1, dtype=np.int64)  # events of this block that reach each layer
+    counters = np.empty((2, layers), dtype=np.int64)
+    signals = np.empty((2, layers))
+    for r in chosen:
+        first, last = offsets[r], offsets[r + 1]
+        if last == first:
+            continue
+        length = t[last - 1] - t[first]
+        if clock[0] > np.iinfo(context.dtype).max // 2 - length - gap:
+            clear(context, since, feedback, clock)
+        base = clock[0] - t[first]
+        clock[0] += length + gap
+        previous[:] = 0
+        logged[:] = 0
+        for begin in range(first, last, at_once):
+            number[:] = 0
+            number[0] = min(at_once, last - begin)
+            for i in range(number[0]):
+                e = entry[begin + i]
+                arriving[0, 0, i] = e // table[0, POLARITIES]
+                arriving[1, 0, i] = e % table[0, POLARITIES]
+                arriving[2, 0, i] = t[begin + i] + base
+                arriving[3, 0, i] = i
+            for k in range(layers):
+                n = number[k]
+                if n == 0:
+                    break
+                if table[k, DENSE]:
+                    dense(k, n, table, own, start, runs, pace, centroids, halves, trace or limited[k],
+                          context, surfaces, scores, arriving, figures)  # fmt: skip
+                else:
+                    running(k, n, logged[k], table, own, out, pace, centroids, halves, context, state, norm, since,
+                            scores, arriving, figures, logs, weights)  # fmt: skip
+                number[k + 1] = select(k, n, table, out, thresholds, arriving, figures)
+                kept[r, k] += number[k + 1]
+            for i in range(number[layers]):
+                votes[r, arriving[1, layers, i]] += 1
+            if trace:
+                write_trace(begin, number, arriving, figures, winner, distance, passed)
+            if learn or trace:
+                judge(begin, number, label[r], logged, counters, signals, table, pace, rates, border, competition, learn, trace,
+                      halves, thresholds, feedback, previous, surfaces, scores, arriving, figures, weights,
+                      d_centroids, d_gains, d_thresholds, separability)  # fmt: skip
+            for k in range(layers):
+                logged[k] += number[k]
+        if learn:
+            for k in range(layers):
+                if not table[k, DENSE]:
+                    look_back(k, logged[k], table, pace, logs, weights, later, since, d_centroids)
+
+
+@compiled
+def clear(context, since, feedback, clock):
+    """Forget everything, so that the clock can begin anew."""
+    never = -(np.iinfo(context.dtype).max // 2)
+    context[:] = never
+    since[:] = never
+    feedback[:] = never
+    clock[0] = 0
+
+
+@compiled
+def dense(k, n, table, own, start, runs, pace, centroids, halves, exact, context, surfaces, scores,
+          arriving, figures):  # fmt: skip
+    """A block through a Window layer: closest unit and, where it is needed, distance."""
+    F, Int = surfaces.dtype.type, context.dtype.type
+    units, entries = table[k, UNITS], table[k, ENTRIES]
+    rows, row, at = table[k, ROWS], table[k, ROW], table[k, LOCATION]
+    run0, context0, unit0 = table[k, RUN], table[k, CONTEXT], table[k, UNIT]
+    surface0 = table[k, SURFACE]
+    slope = pace[k, 0]
+    for i in range(n):
+        location, now = arriving[0, k, i], arriving[2, k, i]
+        context[context0 + own[at + location] + arriving[1, k, i]] = now
+        begin = context0 + start[at + location]
+        to = surface0 + i * entries
+        for q in range(rows):  # whole vectors: what runs over is written over by what follows
+            source, target = begin + runs[run0 + q], to + q * row
+            for j0 in range(0, row, VECTOR):
+                for j in range(VECTOR):
+                    surfaces[target + j0 + j] = F(Int(now - context[source + j0 + j]))
+    block = surfaces[surface0 : surface0 + n * entries]
+    for j in range(n * entries):
+        block[j] = decayed(block[j] * slope)
+    c = centroids[table[k, CENTROID] : table[k, CENTROID] + units * entries].reshape(units, entries)
+    score0 = table[k, SCORE]
+    dots = scores[score0 : score0 + units * n].reshape(units, n)
+    np.dot(c, block.reshape(n, entries).T, dots)
+    best = figures[0, k, :n]
+    closest = arriving[4, k, :n]
+    for i in range(n):
+        best[i] = dots[0, i] - halves[unit0]
+        closest[i] = 0
+    for u in range(1, units):
+        half = halves[unit0 + u]
+        for i in range(n):
+            score = dots[u, i] - half
+            more = score > best[i]
+            best[i] = score if more else best[i]
+            closest[i] = u if more else closest[i]
+    if exact:
+        for i in range(n):
+            ts = surfaces[surface0 + i * entries : surface0 + (i + 1) * entries]
+            cf = c[closest[i]]
+            total, square = F(0), F(0)
+            for j in range(entries):
+                q = ts[j] - cf[j]
+                total += q * q
+                square += ts[j] * ts[j]
+            best[i] = sqrt(total)
+            figures[1, k, i] = square
+    else:
+        best[:] = 0
+
+
+@compiled
+def running(k, n, logged, table, own, out, pace, centroids, halves, context, state, norm, since, scores, arriving,
+            figures, logs, weights):  # fmt: skip
+    """A block through a Tile or Full layer: dot products follow each event."""
+    F = scores.dtype.type
+    units, lanes, entries = table[k, UNITS], table[k, LANES], table[k, ENTRIES]
+    at, context0, unit0 = table[k, LOCATION], table[k, CONTEXT], table[k, UNIT]
+    state0, block0, score0, centroid0 = table[k, STATE], table[k, BLOCK], table[k, SCORE], table[k, CENTROID]
+    slope = pace[k, 0]
+    fade, own_fade = figures[2, k], figures[3, k]
+    for i in range(n):
+        now = arriving[2, k, i]
+        place = own[at + arriving[0, k, i]] + arriving[1, k, i]
+        b = out[at + arriving[0, k, i]]  # a Tile emits from the index of its block
+        own_fade[i] = F(now - context[context0 + place])
+        fade[i] = F(now - since[block0 + b])
+        context[context0 + place] = now
+        since[block0 + b] = now
+        logs[0, k, logged + i] = place - b * entries
+        logs[1, k, logged + i] = b
+        logs[2, k, logged + i] = now
+    for i in range(n):
+        fade[i] = decayed(fade[i] * slope)
+        own_fade[i] = decayed(own_fade[i] * slope)
+        weights[0, k, logged + i] = F(1) - own_fade[i]
+        weights[1, k, logged + i] = F(0)
+    half = halves[unit0 : unit0 + lanes]
+    for i in range(n):
+        e, b = logs[0, k, logged + i], logs[1, k, logged + i]
+        c = centroids[centroid0 + e * lanes : centroid0 + (e + 1) * lanes]
+        dots = state[state0 + b * lanes : state0 + (b + 1) * lanes]
+        score = scores[score0 + i * lanes : score0 + (i + 1) * lanes]
+        decay, gain = fade[i], F(1) - own_fade[i]
+        for u in range(lanes):
+            dots[u] = dots[u] * decay + gain * c[u]
+            score[u] = dots[u] - half[u]
+        square = norm[block0 + b] * decay * decay + (F(1) - own_fade[i] * own_fade[i])
+        norm[block0 + b] = square
+        f, best = 0, score[0]
+        for u in range(1, units):
+            if score[u] > best:
+                f, best = u, score[u]
+        arriving[4, k, i] = f
+        logs[3, k, logged + i] = f
+        figures[0, k, i] = sqrt(max(square - F(2) * best, F(0)))
+        figures[1, k, i] = square
+
+
+@compiled
+def select(k, n, table, out, thresholds, arriving, figures):
+    """Hand on what passes: returns how many events reach the next layer."""
+    at, unit0 = table[k, LOCATION], table[k, UNIT]
+    m = 0
+    for i in range(n):
+        f = arriving[4, k, i]
+        if figures[0, k, i] < thresholds[unit0 + f]:
+            arriving[0, k + 1, m] = out[at + arriving[0, k, i]]
+            arriving[1, k + 1, m] = f
+            arriving[2, k + 1, m] = arriving[2, k, i]
+            arriving[3, k + 1, m] = i
+            m += 1
+    return m
+
+
+@compiled
+def write_trace(begin, number, arriving, figures, winner, distance, passed):
+    """Note what became of each event of a block."""
+    layers = winner.shape[1]
+    origin = np.arange(number[0])
+    for k in range(layers):
+        for i in range(number[k]):
+            event = begin + origin[i]
+            winner[event, k] = arriving[4, k, i]
+            distance[event, k] = figures[0, k, i]
+        for i in range(number[k + 1]):  # sources come in order, so none is overwritten before it is read
+            origin[i] = origin[arriving[3, k + 1, i]]
+            passed[begin + origin[i]] = k + 1
+
+
+@compiled
+def judge(begin, number, label, logged, counters, signals, table, pace, rates, border, competition, learn, trace, halves, thresholds,
+          feedback, previous, surfaces, scores, arriving, figures, weights, d_centroids, d_gains, d_thresholds,
+          separability):  # fmt: skip
+    """S and dS of every output event of a block and, when learning, what they teach."""
+    F = surfaces.dtype.type
+    layers = len(table) - 1
+    noted = counters[0]  # outputs of each layer whose time is in `feedback` already
+    at = counters[1]  # the output's place among the events that reached each layer
+    S, dS = signals
+    noted[:] = 0
+    lowest = 0 if trace else min(1, layers - 1)  # nothing learns from the S of the first of several layers
+    for o in range(number[layers]):
+        i = arriving[3, layers, o]
+        for k in range(layers - 1, -1, -1):
+            at[k] = i
+            i = arriving[3, k, i]
+        G = 1.0 if label == arriving[4, layers - 1, at[layers - 1]] or label == -1 else -1.0
+        for k in range(lowest, layers):
+            noted[k] = note(k, noted[k], at[k], number[k + 1], table, feedback, arriving)
+            units, now = table[k, UNITS], arriving[2, k, at[k]]
+            place, f = arriving[0, k + 1, noted[k] - 1], arriving[4, k, at[k]]
+            begin_f = table[k, FEEDBACK] + place * units
+            others = F(0)
+            for u in range(units):
+                others += decayed(F(now - feedback[begin_f + u]) * pace[k, 1])
+            S[k] = G * (1.0 - (others - 1.0) / max(units - 1, 1))
+            dS[k] = S[k] - previous[table[k, PLACE] + place]
+            previous[table[k, PLACE] + place] = S[k]
+            if trace:
+                separability[begin + at[0], k] = S[k]
+        if learn:
+            for k in range(layers):
+                above = min(k + 1, layers - 1)
+                teach(k, at[k], number[k], S[above], dS[above], logged[k], table, rates, border, competition, halves,
+                      thresholds, surfaces, scores, arriving, figures, weights, d_centroids, d_gains, d_thresholds)  # fmt: skip
+    for k in range(lowest, layers):
+        note(k, noted[k], number[k], number[k + 1], table, feedback, arriving)
+
+
+@compiled
+def note(k, noted, until, outputs, table, feedback, arriving):
+    """Write the times of layer k's outputs, up to that of its input number `until`, into `feedback`."""
+    while noted < outputs and arriving[3, k + 1, noted] <= until:
+        place, f = arriving[0, k + 1, noted], arriving[1, k + 1, noted]
+        feedback[table[k, FEEDBACK] + place * table[k, UNITS] + f] = arriving[2, k + 1, noted]
+        noted += 1
+    return noted
+
+
+@compiled
+def teach(k, i, n, S, dS, logged, table, rates, border, competition, halves, thresholds, surfaces, scores, arriving,
+          figures, weights, d_centroids, d_gains, d_thresholds):  # fmt: skip
+    """Add what input i of layer k's block teaches to the sums."""
+    F = surfaces.dtype.type
+    units, entries, unit0 = table[k, UNITS], table[k, ENTRIES], table[k, UNIT]
+    f = arriving[4, k, i]
+    gain = F(rates[k, 0] * dS + rates[k, 1] * S)
+    if gain != 0:
+        d_gains[unit0 + f] += gain
+        if table[k, DENSE]:
+            ts = surfaces[table[k, SURFACE] + i * entries : table[k, SURFACE] + (i + 1) * entries]
+            d = d_centroids[table[k, CENTROID] + f * entries : table[k, CENTROID] + (f + 1) * entries]
+            for j in range(entries):
+                d[j] += gain * ts[j]
+        else:
+            weights[1, k, logged + i] = gain
+    gain = F(rates[k, 2] * dS + rates[k, 3] * S)
+    if gain == 0 or thresholds[unit0 + f] == np.inf:
+        return
+    width = F(-1 / rates[k, 4])
+    dist = figures[0, k, i]
+    d_thresholds[unit0 + f] += gain * decayed((thresholds[unit0 + f] - dist if border else dist) * width)
+    if not (competition and S >= 0 and dS >= 0):
+        return
+    square = figures[1, k, i]
+    if table[k, DENSE]:
+        step, score0 = n, table[k, SCORE] + i
+    else:
+        step, score0 = 1, table[k, SCORE] + i * table[k, LANES]
+    for u in range(units):
+        score = scores[score0 + u * step]
+        if table[k, DENSE]:
+            score -= halves[unit0 + u]
+        th = thresholds[unit0 + u]
+        apart = square - F(2) * score
+        if u != f and apart < th * th:
+            away = sqrt(max(apart, F(0)))
+            d_thresholds[unit0 + u] -= gain * decayed((th - away if border else away) * width)
+
+
+@compiled
+def look_back(k, n, table, pace, logs, weights, later, since, d_centroids):
+    """The sum of g ts of a Tile or Full layer over a recording: backwards, R of every unit at hand."""
+    lanes = table[k, LANES]
+    F = weights.dtype.type
+    state0, block0, centroid0 = table[k, STATE], table[k, BLOCK], table[k, CENTROID]
+    slope = pace[k, 0]
+    later[state0 : state0 + table[k, BLOCKS] * lanes] = 0
+    for i in range(n - 1, -1, -1):
+        e, b, now = logs[0, k, i], logs[1, k, i], logs[2, k, i]
+        decay = decayed(F(since[block0 + b] - now) * slope)
+        since[block0 + b] = now
+        R = later[state0 + b * lanes : state0 + (b + 1) * lanes]
+        d = d_centroids[centroid0 + e * lanes : centroid0 + (e + 1) * lanes]
+        for u in range(lanes):
+            R[u] *= decay
+        R[logs[3, k, i]] += weights[1, k, i]
+        w = weights[0, k, i]
+        for u in range(lanes):
+            d[u] += w * R[u]

@@ -1,0 +1,103 @@
+"""A network laid out for the CPU kernels: flat tables, made once and kept.
+
+Layers differ in size, so what a kernel reads or writes lies in flat arrays, layer after layer, and a table says where
+each layer's part begins. Rows of the table are layers, columns are the constants below.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.engines.geometry import geometry
+from timesurf.layers import Stage, Window
+
+Array = NDArray[Any]
+
+# sizes
+DENSE = 0  # 1: surfaces are written out (Window); 0: distances are kept running (Tile, Full)
+UNITS = 1
+LANES = 2  # units, rounded up to whole vectors
+ENTRIES = 3  # of a surface
+POLARITIES = 4
+ROWS = 5  # a surface is so many runs of its context ...
+ROW = 6  # ... each so long
+BLOCKS = 7  # neighbourhoods with a state of their own (Tile, Full)
+# where the layer's part begins
+LOCATION = 8  # tables over input locations
+RUN = 9  # table of runs
+CONTEXT = 10  # last time of every input
+UNIT = 11  # one a unit
+CENTROID = 12  # units x entries; in running layers entries x lanes
+STATE = 13  # running dot products, blocks x lanes
+BLOCK = 14  # one a block
+FEEDBACK = 15  # last time of every output, places x units
+PLACE = 16  # one an output location
+SURFACE = 17  # a block's surfaces, EVENTS x entries
+SCORE = 18  # a block's dot products: units x EVENTS; in running layers EVENTS x lanes
+COLUMNS = 19
+
+VECTOR = 16  # numbers a vector instruction may take at once; over-reads and over-writes stay within it
+_BLOCK_VALUES = 1 << 14  # surfaces of one block of events: as many as fit beside the centroids in a core's cache
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Tables of a network."""
+
+    table: Array  # (layers + 1, COLUMNS); the last row holds totals
+    own: Array  # geometry of all layers, see engines/geometry.py
+    start: Array
+    runs: Array  # where each run of a surface begins, from `start`
+    out: Array
+    events: int  # that go through the layers together
+    gap: int  # us of silence after which everything has faded
+
+
+@lru_cache(maxsize=64)
+def plan(stages: tuple[Stage, ...]) -> Plan:
+    """Lay a network out."""
+    tables = [geometry(stage) for stage in stages]
+    widest = max([len(g.gather) for s, g in zip(stages, tables, strict=True) if isinstance(s.layer, Window)], default=1)
+    events = int(np.clip(_BLOCK_VALUES // widest // VECTOR * VECTOR, VECTOR, 8 * VECTOR))
+    table = np.zeros((len(stages) + 1, COLUMNS), dtype=np.int64)
+    runs = []
+    for k, (stage, g) in enumerate(zip(stages, tables, strict=True)):
+        dense = isinstance(stage.layer, Window)
+        lanes = -(-stage.units // VECTOR) * VECTOR if stage.units > VECTOR // 2 else -(-stage.units // 4) * 4
+        entries = len(g.gather)
+        row = stage.surface_shape[-2] * stage.polarities if dense and len(stage.surface_shape) > 1 else entries
+        blocks = g.context // entries
+        places = math.prod(stage.output_field)
+        runs.append(g.gather[::row])
+        table[k, :LOCATION] = dense, stage.units, lanes, entries, stage.polarities, entries // row, row, blocks
+        sizes = {
+            LOCATION: len(g.own),
+            RUN: entries // row,
+            CONTEXT: g.context + VECTOR,
+            UNIT: lanes,
+            CENTROID: stage.units * entries if dense else lanes * entries,
+            STATE: 0 if dense else blocks * lanes,
+            BLOCK: 0 if dense else blocks,
+            FEEDBACK: places * stage.units,
+            PLACE: places,
+            SURFACE: events * entries + VECTOR if dense else 0,
+            SCORE: events * (stage.units if dense else lanes),
+        }
+        for column in range(LOCATION, COLUMNS):
+            table[k + 1, column] = table[k, column] + sizes[column]
+    slowest = max(max(stage.tau, stage.feedback_tau) for stage in stages)
+    return Plan(
+        table,
+        np.concatenate([g.own for g in tables]),
+        np.concatenate([g.start for g in tables]),
+        np.concatenate(runs),
+        np.concatenate([g.out for g in tables]),
+        events,
+        math.ceil(40 * slowest) + 1,
+    )
