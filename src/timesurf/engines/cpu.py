@@ -61,7 +61,7 @@ def learn_batch(
         units, lanes = stages[k].units, p.table[k, LANES]
         gains = sums.gains[p.table[k, UNIT] :][:units]
         moved = sums.centroids[p.table[k, CENTROID] : p.table[k + 1, CENTROID]]
-        moved = moved.reshape(units, -1) if p.table[k, DENSE] else moved.reshape(-1, lanes).T[:units]
+        moved = moved.reshape(lanes, -1)[:units] if p.table[k, DENSE] else moved.reshape(-1, lanes).T[:units]
         flat = c.reshape(units, -1)
         flat *= 1 - gains[:, None]
         flat += moved
@@ -176,10 +176,7 @@ def _flat_parameters(p: Plan, stages: Stages, parameters: Parameters) -> tuple[A
     for k, stage in enumerate(stages):
         c = parameters.centroids[k].reshape(stage.units, -1)
         part = centroids[p.table[k, CENTROID] : p.table[k + 1, CENTROID]]
-        if p.table[k, DENSE]:
-            part.reshape(c.shape)[:] = c
-        else:
-            part.reshape(-1, p.table[k, LANES])[:, : stage.units] = c.T
+        part.reshape(-1, p.table[k, LANES])[:, : stage.units] = c.T
         units = slice(p.table[k, UNIT], p.table[k, UNIT] + stage.units)
         halves[units] = np.einsum("ue,ue->u", c, c) / 2
         thresholds[units] = parameters.thresholds[k]

@@ -20,7 +20,6 @@ from math import sqrt
 import numpy as np
 from numba import njit
 
-from timesurf.engines.decay import FASTMATH, decayed
 from timesurf.engines.plan import (
     BLOCK,
     BLOCKS,
@@ -41,8 +40,8 @@ from timesurf.engines.plan import (
     SURFACE,
     UNIT,
     UNITS,
-    VECTOR,
 )
+from timesurf.engines.vector import FASTMATH, VECTOR, decayed, elapsed
 
 compiled = njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False)
 
@@ -139,7 +138,7 @@ def run(
                 write_trace(begin, number, arriving, figures, winner, distance, passed)
             if learn or trace:
                 judge(begin, number, label[r], logged, counters, signals, table, pace, rates, border, competition, learn, trace,
-                      halves, thresholds, feedback, previous, surfaces, scores, arriving, figures, weights,
+                      thresholds, feedback, previous, surfaces, scores, arriving, figures, weights,
                       d_centroids, d_gains, d_thresholds, separability)  # fmt: skip
             for k in range(layers):
                 logged[k] += number[k]
@@ -160,12 +159,13 @@ def clear(context, since, feedback, clock):
 
 
 @compiled
-def dense(k, n, table, own, start, runs, pace, centroids, halves, exact, context, surfaces, scores,
+def dense(k, n, table, own, start, runs, pace, centroids, halves, limited, context, surfaces, scores,
           arriving, figures):  # fmt: skip
     """A block through a Window layer: closest unit and, where it is needed, distance."""
-    F, Int = surfaces.dtype.type, context.dtype.type
-    units, entries = table[k, UNITS], table[k, ENTRIES]
+    F = surfaces.dtype.type
+    units, lanes, entries = table[k, UNITS], table[k, LANES], table[k, ENTRIES]
     rows, row, at = table[k, ROWS], table[k, ROW], table[k, LOCATION]
+    apart, square, closest = figures[0, k], figures[1, k], arriving[4, k]
     run0, context0, unit0 = table[k, RUN], table[k, CONTEXT], table[k, UNIT]
     surface0 = table[k, SURFACE]
     slope = pace[k, 0]
@@ -175,42 +175,32 @@ def dense(k, n, table, own, start, runs, pace, centroids, halves, exact, context
         begin = context0 + start[at + location]
         to = surface0 + i * entries
         for q in range(rows):  # whole vectors: what runs over is written over by what follows
-            source, target = begin + runs[run0 + q], to + q * row
-            for j0 in range(0, row, VECTOR):
-                for j in range(VECTOR):
-                    surfaces[target + j0 + j] = F(Int(now - context[source + j0 + j]))
+            for j in range(0, row, VECTOR):
+                elapsed(context, begin + runs[run0 + q] + j, now, surfaces, to + q * row + j)
     block = surfaces[surface0 : surface0 + n * entries]
     for j in range(n * entries):
         block[j] = decayed(block[j] * slope)
-    c = centroids[table[k, CENTROID] : table[k, CENTROID] + units * entries].reshape(units, entries)
-    score0 = table[k, SCORE]
-    dots = scores[score0 : score0 + units * n].reshape(units, n)
-    np.dot(c, block.reshape(n, entries).T, dots)
-    best = figures[0, k, :n]
-    closest = arriving[4, k, :n]
+    c = centroids[table[k, CENTROID] : table[k + 1, CENTROID]].reshape(entries, lanes)
+    dots = scores[table[k, SCORE] : table[k, SCORE] + n * lanes]
+    np.dot(block.reshape(n, entries), c, dots.reshape(n, lanes))
+    half = halves[unit0 : unit0 + lanes]
     for i in range(n):
-        best[i] = dots[0, i] - halves[unit0]
-        closest[i] = 0
-    for u in range(1, units):
-        half = halves[unit0 + u]
-        for i in range(n):
-            score = dots[u, i] - half
-            more = score > best[i]
-            best[i] = score if more else best[i]
-            closest[i] = u if more else closest[i]
-    if exact:
-        for i in range(n):
-            ts = surfaces[surface0 + i * entries : surface0 + (i + 1) * entries]
-            cf = c[closest[i]]
-            total, square = F(0), F(0)
+        score = dots[i * lanes : (i + 1) * lanes]
+        for u in range(lanes):
+            score[u] -= half[u]
+        f, best = 0, score[0]
+        for u in range(1, units):
+            if score[u] > best:
+                f, best = u, score[u]
+        closest[i] = f
+        apart[i] = F(0)
+        if limited:
+            ts = block[i * entries : (i + 1) * entries]
+            total = F(0)
             for j in range(entries):
-                q = ts[j] - cf[j]
-                total += q * q
-                square += ts[j] * ts[j]
-            best[i] = sqrt(total)
-            figures[1, k, i] = square
-    else:
-        best[:] = 0
+                total += ts[j] * ts[j]
+            square[i] = total
+            apart[i] = sqrt(max(total - F(2) * best, F(0)))
 
 
 @compiled
@@ -293,7 +283,7 @@ def write_trace(begin, number, arriving, figures, winner, distance, passed):
 
 
 @compiled
-def judge(begin, number, label, logged, counters, signals, table, pace, rates, border, competition, learn, trace, halves, thresholds,
+def judge(begin, number, label, logged, counters, signals, table, pace, rates, border, competition, learn, trace, thresholds,
           feedback, previous, surfaces, scores, arriving, figures, weights, d_centroids, d_gains, d_thresholds,
           separability):  # fmt: skip
     """S and dS of every output event of a block and, when learning, what they teach."""
@@ -326,8 +316,7 @@ def judge(begin, number, label, logged, counters, signals, table, pace, rates, b
         if learn:
             for k in range(layers):
                 above = min(k + 1, layers - 1)
-                teach(k, at[k], number[k], S[above], dS[above], logged[k], table, rates, border, competition, halves,
-                      thresholds, surfaces, scores, arriving, figures, weights, d_centroids, d_gains, d_thresholds)  # fmt: skip
+                teach(k, at[k], S[above], dS[above], logged[k], table, rates, border, competition, thresholds, surfaces, scores, arriving, figures, weights, d_centroids, d_gains, d_thresholds)  # fmt: skip
     for k in range(lowest, layers):
         note(k, noted[k], number[k], number[k + 1], table, feedback, arriving)
 
@@ -343,7 +332,7 @@ def note(k, noted, until, outputs, table, feedback, arriving):
 
 
 @compiled
-def teach(k, i, n, S, dS, logged, table, rates, border, competition, halves, thresholds, surfaces, scores, arriving,
+def teach(k, i, S, dS, logged, table, rates, border, competition, thresholds, surfaces, scores, arriving,
           figures, weights, d_centroids, d_gains, d_thresholds):  # fmt: skip
     """Add what input i of layer k's block teaches to the sums."""
     F = surfaces.dtype.type
@@ -368,16 +357,10 @@ def teach(k, i, n, S, dS, logged, table, rates, border, competition, halves, thr
     if not (competition and S >= 0 and dS >= 0):
         return
     square = figures[1, k, i]
-    if table[k, DENSE]:
-        step, score0 = n, table[k, SCORE] + i
-    else:
-        step, score0 = 1, table[k, SCORE] + i * table[k, LANES]
+    score = scores[table[k, SCORE] + i * table[k, LANES] :]
     for u in range(units):
-        score = scores[score0 + u * step]
-        if table[k, DENSE]:
-            score -= halves[unit0 + u]
         th = thresholds[unit0 + u]
-        apart = square - F(2) * score
+        apart = square - F(2) * score[u]
         if u != f and apart < th * th:
             away = sqrt(max(apart, F(0)))
             d_thresholds[unit0 + u] -= gain * decayed((th - away if border else away) * width)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.engines.geometry import geometry
+from timesurf.engines.vector import SILENT, VECTOR
 from timesurf.layers import Stage, Window
 
 Array = NDArray[Any]
@@ -33,16 +34,15 @@ LOCATION = 8  # tables over input locations
 RUN = 9  # table of runs
 CONTEXT = 10  # last time of every input
 UNIT = 11  # one a unit
-CENTROID = 12  # units x entries; in running layers entries x lanes
+CENTROID = 12  # entries x lanes: units innermost
 STATE = 13  # running dot products, blocks x lanes
 BLOCK = 14  # one a block
 FEEDBACK = 15  # last time of every output, places x units
 PLACE = 16  # one an output location
 SURFACE = 17  # a block's surfaces, EVENTS x entries
-SCORE = 18  # a block's dot products: units x EVENTS; in running layers EVENTS x lanes
+SCORE = 18  # a block's scores, EVENTS x lanes: ts c - ||c||^2 / 2, largest for the closest unit
 COLUMNS = 19
 
-VECTOR = 16  # numbers a vector instruction may take at once; over-reads and over-writes stay within it
 _BLOCK_VALUES = 1 << 14  # surfaces of one block of events: as many as fit beside the centroids in a core's cache
 
 
@@ -81,13 +81,13 @@ def plan(stages: tuple[Stage, ...]) -> Plan:
             RUN: entries // row,
             CONTEXT: g.context + VECTOR,
             UNIT: lanes,
-            CENTROID: stage.units * entries if dense else lanes * entries,
+            CENTROID: entries * lanes,
             STATE: 0 if dense else blocks * lanes,
             BLOCK: 0 if dense else blocks,
             FEEDBACK: places * stage.units,
             PLACE: places,
             SURFACE: events * entries + VECTOR if dense else 0,
-            SCORE: events * (stage.units if dense else lanes),
+            SCORE: events * lanes,
         }
         for column in range(LOCATION, COLUMNS):
             table[k + 1, column] = table[k, column] + sizes[column]
@@ -99,5 +99,5 @@ def plan(stages: tuple[Stage, ...]) -> Plan:
         np.concatenate(runs),
         np.concatenate([g.out for g in tables]),
         events,
-        math.ceil(40 * slowest) + 1,
+        math.ceil(SILENT * slowest) + 1,
     )
