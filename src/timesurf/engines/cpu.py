@@ -31,6 +31,7 @@ from timesurf.engines.plan import (
     STATE,
     SURFACE,
     UNIT,
+    UPDATE,
     Plan,
     plan,
 )
@@ -60,11 +61,11 @@ def learn_batch(
     for k, (c, th) in enumerate(zip(parameters.centroids, parameters.thresholds, strict=True)):
         units, lanes = stages[k].units, p.table[k, LANES]
         gains = sums.gains[p.table[k, UNIT] :][:units]
-        moved = sums.centroids[p.table[k, CENTROID] : p.table[k + 1, CENTROID]]
-        moved = moved.reshape(lanes, -1)[:units] if p.table[k, DENSE] else moved.reshape(-1, lanes).T[:units]
+        moved = sums.centroids[p.table[k, UPDATE] : p.table[k + 1, UPDATE]]
+        moved = moved.reshape(lanes, -1) if p.table[k, DENSE] else moved.reshape(-1, lanes).T
         flat = c.reshape(units, -1)
         flat *= 1 - gains[:, None]
-        flat += moved
+        flat += moved[:units, : flat.shape[1]]
         th += sums.thresholds[p.table[k, UNIT] :][:units].astype(th.dtype)
         np.maximum(th, 0, out=th)
     return outcome
@@ -92,7 +93,7 @@ class _Sums:
 
     @classmethod
     def zeros(cls, p: Plan, dtype: Any) -> _Sums:
-        return cls(*(np.zeros(p.table[-1, column], dtype=dtype) for column in (CENTROID, UNIT, UNIT)))
+        return cls(*(np.zeros(p.table[-1, column], dtype=dtype) for column in (UPDATE, UNIT, UNIT)))
 
 
 def _run(
@@ -162,7 +163,7 @@ def _deal(counts: Array, most: int) -> list[Array]:
 
 
 def _most_lanes(p: Plan, dtype: Any) -> int:
-    return int(np.clip(_LANE_BYTES // (p.table[-1, CENTROID] * np.dtype(dtype).itemsize), 1, _MOST_LANES))
+    return int(np.clip(_LANE_BYTES // (p.table[-1, UPDATE] * np.dtype(dtype).itemsize), 1, _MOST_LANES))
 
 
 def _flat_parameters(p: Plan, stages: Stages, parameters: Parameters) -> tuple[Array, Array, Array, Array]:
@@ -210,8 +211,9 @@ def _workspace(p: Plan, dtype: Any, time: Any, longest: int) -> Iterator[tuple[A
 def _new_workspace(p: Plan, dtype: Any, time: Any, longest: int) -> tuple[Array, ...]:
     total, layers = p.table[-1], len(p.table) - 1
     clock = np.zeros(1, dtype=np.int64)
-    context, since, feedback = (np.empty(total[column], dtype=time) for column in (CONTEXT, BLOCK, FEEDBACK))
-    frozen.clear(context, since, feedback, clock)
+    times = [np.empty(total[column], dtype=time) for column in (CONTEXT, BLOCK, FEEDBACK, PLACE)]
+    frozen.clear(*times, clock)
+    context, since, feedback, spoke = times
     return (
         clock,
         context,
@@ -219,11 +221,15 @@ def _new_workspace(p: Plan, dtype: Any, time: Any, longest: int) -> tuple[Array,
         np.zeros(total[BLOCK], dtype=dtype),
         since,
         feedback,
+        spoke,
+        np.zeros(total[PLACE], dtype=dtype),
         np.zeros(total[PLACE]),
         np.zeros(total[SURFACE], dtype=dtype),
         np.zeros(total[SCORE], dtype=dtype),
         np.zeros((5, layers + 1, p.events), dtype=time),
         np.zeros((4, layers, p.events), dtype=dtype),
+        np.zeros((2, layers, p.events)),
+        np.zeros((layers, p.events), dtype=time),
         np.zeros((4, layers, longest), dtype=time),
         np.zeros((2, layers, longest), dtype=dtype),
         np.zeros(total[STATE], dtype=dtype),

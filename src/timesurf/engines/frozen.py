@@ -40,8 +40,9 @@ from timesurf.engines.plan import (
     SURFACE,
     UNIT,
     UNITS,
+    UPDATE,
 )
-from timesurf.engines.vector import FASTMATH, VECTOR, decayed, elapsed
+from timesurf.engines.vector import FASTMATH, VECTOR, add_scaled, decayed, elapsed
 
 compiled = njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False)
 
@@ -74,15 +75,19 @@ def run(
     norm,  # INOUT  running ||ts||^2 of every block
     since,  # INOUT  when those were last brought up to date
     feedback,  # INOUT  last time of every output
+    spoke,  # INOUT  last time of any output at each place
+    crowd,  # INOUT  running sum of ftv at each place
     previous,  # WORK   S of the previous output at each place
     surfaces,  # WORK
     scores,  # WORK
     arriving,  # WORK   (5, layers + 1, EVENTS) ints: location, polarity, time, source, winner
-    figures,  # WORK   (4, layers, EVENTS) floats: distance, ||ts||^2, decay since the last event, decay of the own entry
+    figures,  # WORK   (4, layers, EVENTS) floats: distance, ||ts||^2, two decays
+    signals,  # WORK   (2, layers, EVENTS) S and dS of the block's output events
+    chain,  # WORK   (layers, EVENTS) which of a layer's inputs became each output event
     logs,  # WORK   (4, layers, longest recording) ints: entry, block, time, winner
     weights,  # WORK   (2, layers, longest recording) floats: 1 - v, gain
     later,  # WORK   R of every block and unit
-    d_centroids,  # INOUT  sum of updates; Window: g ts, Tile and Full: entries x lanes
+    d_centroids,  # INOUT  sum of g ts of every unit
     d_gains,  # INOUT  sum of g of every unit
     d_thresholds,  # INOUT  sum of updates
     kept,  # OUT    (recordings, layers)
@@ -98,15 +103,14 @@ def run(
     trace = len(winner) > 0
     logged = np.zeros(layers, dtype=np.int64)  # events of this recording that reached each layer, blocks before this
     number = np.zeros(layers + 1, dtype=np.int64)  # events of this block that reach each layer
-    counters = np.empty((2, layers), dtype=np.int64)
-    signals = np.empty((2, layers))
+    lowest = 0 if trace else min(1, layers - 1)  # nothing learns from the S of the first of several layers
     for r in chosen:
         first, last = offsets[r], offsets[r + 1]
         if last == first:
             continue
         length = t[last - 1] - t[first]
         if clock[0] > np.iinfo(context.dtype).max // 2 - length - gap:
-            clear(context, since, feedback, clock)
+            clear(context, since, feedback, spoke, clock)
         base = clock[0] - t[first]
         clock[0] += length + gap
         previous[:] = 0
@@ -137,9 +141,17 @@ def run(
             if trace:
                 write_trace(begin, number, arriving, figures, winner, distance, passed)
             if learn or trace:
-                judge(begin, number, label[r], logged, counters, signals, table, pace, rates, border, competition, learn, trace,
-                      thresholds, feedback, previous, surfaces, scores, arriving, figures, weights,
-                      d_centroids, d_gains, d_thresholds, separability)  # fmt: skip
+                for k in range(lowest, layers):
+                    separate(k, number[k + 1], table, pace, feedback, spoke, crowd, arriving, figures, signals)
+                judge(number[layers], label[r], lowest, table, previous, arriving, signals, chain)
+                if trace:
+                    for o in range(number[layers]):
+                        separability[begin + chain[0, o]] = signals[0, :, o]
+            if learn:
+                for k in range(layers):
+                    teach(k, number[layers], logged[k], signals[0, min(k + 1, layers - 1)],
+                          signals[1, min(k + 1, layers - 1)], chain[k], table, rates, border, competition, thresholds,
+                          surfaces, scores, arriving, figures, weights, d_centroids, d_gains, d_thresholds)  # fmt: skip
             for k in range(layers):
                 logged[k] += number[k]
         if learn:
@@ -149,12 +161,13 @@ def run(
 
 
 @compiled
-def clear(context, since, feedback, clock):
+def clear(context, since, feedback, spoke, clock):
     """Forget everything, so that the clock can begin anew."""
     never = -(np.iinfo(context.dtype).max // 2)
     context[:] = never
     since[:] = never
     feedback[:] = never
+    spoke[:] = never
     clock[0] = 0
 
 
@@ -283,87 +296,88 @@ def write_trace(begin, number, arriving, figures, winner, distance, passed):
 
 
 @compiled
-def judge(begin, number, label, logged, counters, signals, table, pace, rates, border, competition, learn, trace, thresholds,
-          feedback, previous, surfaces, scores, arriving, figures, weights, d_centroids, d_gains, d_thresholds,
-          separability):  # fmt: skip
-    """S and dS of every output event of a block and, when learning, what they teach."""
-    F = surfaces.dtype.type
-    layers = len(table) - 1
-    noted = counters[0]  # outputs of each layer whose time is in `feedback` already
-    at = counters[1]  # the output's place among the events that reached each layer
-    S, dS = signals
-    noted[:] = 0
-    lowest = 0 if trace else min(1, layers - 1)  # nothing learns from the S of the first of several layers
-    for o in range(number[layers]):
-        i = arriving[3, layers, o]
-        for k in range(layers - 1, -1, -1):
-            at[k] = i
-            i = arriving[3, k, i]
-        G = 1.0 if label == arriving[4, layers - 1, at[layers - 1]] or label == -1 else -1.0
-        for k in range(lowest, layers):
-            noted[k] = note(k, noted[k], at[k], number[k + 1], table, feedback, arriving)
-            units, now = table[k, UNITS], arriving[2, k, at[k]]
-            place, f = arriving[0, k + 1, noted[k] - 1], arriving[4, k, at[k]]
-            begin_f = table[k, FEEDBACK] + place * units
-            others = F(0)
-            for u in range(units):
-                others += decayed(F(now - feedback[begin_f + u]) * pace[k, 1])
-            S[k] = G * (1.0 - (others - 1.0) / max(units - 1, 1))
-            dS[k] = S[k] - previous[table[k, PLACE] + place]
-            previous[table[k, PLACE] + place] = S[k]
-            if trace:
-                separability[begin + at[0], k] = S[k]
-        if learn:
-            for k in range(layers):
-                above = min(k + 1, layers - 1)
-                teach(k, at[k], S[above], dS[above], logged[k], table, rates, border, competition, thresholds, surfaces, scores, arriving, figures, weights, d_centroids, d_gains, d_thresholds)  # fmt: skip
+def separate(k, m, table, pace, feedback, spoke, crowd, arriving, figures, signals):
+    """|S| of every output of layer k in a block: 1 - mean of the other units' ftv, their sum kept running."""
+    F = figures.dtype.type
+    units, feedback0, place0 = table[k, UNITS], table[k, FEEDBACK], table[k, PLACE]
+    fade, own_fade = figures[2, k], figures[3, k]
+    places, fired, times = arriving[0, k + 1], arriving[1, k + 1], arriving[2, k + 1]
+    for o in range(m):
+        unit = feedback0 + places[o] * units + fired[o]
+        own_fade[o] = F(times[o] - feedback[unit])
+        fade[o] = F(times[o] - spoke[place0 + places[o]])
+        feedback[unit] = times[o]
+        spoke[place0 + places[o]] = times[o]
+    slope = pace[k, 1]
+    for o in range(m):
+        fade[o] = decayed(fade[o] * slope)
+        own_fade[o] = decayed(own_fade[o] * slope)
+    for o in range(m):
+        total = crowd[place0 + places[o]] * fade[o] + (F(1) - own_fade[o])
+        crowd[place0 + places[o]] = total
+        signals[0, k, o] = 1.0 - (total - F(1)) / max(units - 1, 1)
+
+
+@compiled
+def judge(m, label, lowest, table, previous, arriving, signals, chain):
+    """S and dS of every output event of a block, in every layer that it went through."""
+    layers = len(chain)
+    for o in range(m):
+        chain[layers - 1, o] = arriving[3, layers, o]
+    for k in range(layers - 1, 0, -1):
+        for o in range(m):
+            chain[k - 1, o] = arriving[3, k, chain[k, o]]
+    last = arriving[1, layers]
     for k in range(lowest, layers):
-        note(k, noted[k], number[k], number[k + 1], table, feedback, arriving)
+        S, dS, place0 = signals[0, k], signals[1, k], table[k, PLACE]
+        for o in range(m):  # the layer's own output number: at or above o, so nothing is overwritten before it is read
+            out = chain[k + 1, o] if k < layers - 1 else o
+            right = label == last[o] or label == -1
+            S[o] = S[out] if right else -S[out]
+            place = place0 + arriving[0, k + 1, out]
+            dS[o] = S[o] - previous[place]
+            previous[place] = S[o]
 
 
 @compiled
-def note(k, noted, until, outputs, table, feedback, arriving):
-    """Write the times of layer k's outputs, up to that of its input number `until`, into `feedback`."""
-    while noted < outputs and arriving[3, k + 1, noted] <= until:
-        place, f = arriving[0, k + 1, noted], arriving[1, k + 1, noted]
-        feedback[table[k, FEEDBACK] + place * table[k, UNITS] + f] = arriving[2, k + 1, noted]
-        noted += 1
-    return noted
-
-
-@compiled
-def teach(k, i, S, dS, logged, table, rates, border, competition, thresholds, surfaces, scores, arriving,
+def teach(k, m, logged, S, dS, chain, table, rates, border, competition, thresholds, surfaces, scores, arriving,
           figures, weights, d_centroids, d_gains, d_thresholds):  # fmt: skip
-    """Add what input i of layer k's block teaches to the sums."""
+    """Add what the output events of a block teach layer k to the sums."""
     F = surfaces.dtype.type
-    units, entries, unit0 = table[k, UNITS], table[k, ENTRIES], table[k, UNIT]
-    f = arriving[4, k, i]
-    gain = F(rates[k, 0] * dS + rates[k, 1] * S)
-    if gain != 0:
+    alpha, beta, gamma, delta = rates[k, 0], rates[k, 1], rates[k, 2], rates[k, 3]
+    entries, lanes, unit0 = table[k, ENTRIES], table[k, LANES], table[k, UNIT]
+    fired = arriving[4, k]
+    padded = -(-entries // VECTOR) * VECTOR
+    for o in range(m):
+        i = chain[o]
+        f = fired[i]
+        gain = F(alpha * dS[o] + beta * S[o])
         d_gains[unit0 + f] += gain
         if table[k, DENSE]:
-            ts = surfaces[table[k, SURFACE] + i * entries : table[k, SURFACE] + (i + 1) * entries]
-            d = d_centroids[table[k, CENTROID] + f * entries : table[k, CENTROID] + (f + 1) * entries]
-            for j in range(entries):
-                d[j] += gain * ts[j]
+            ts, d = table[k, SURFACE] + i * entries, table[k, UPDATE] + f * padded
+            for j in range(0, entries, VECTOR):
+                add_scaled(d_centroids, d + j, gain, surfaces, ts + j)
         else:
             weights[1, k, logged + i] = gain
-    gain = F(rates[k, 2] * dS + rates[k, 3] * S)
-    if gain == 0 or thresholds[unit0 + f] == np.inf:
+    if gamma == 0 and delta == 0:
         return
+    apart, squares = figures[0, k], figures[1, k]
     width = F(-1 / rates[k, 4])
-    dist = figures[0, k, i]
-    d_thresholds[unit0 + f] += gain * decayed((thresholds[unit0 + f] - dist if border else dist) * width)
-    if not (competition and S >= 0 and dS >= 0):
-        return
-    square = figures[1, k, i]
-    score = scores[table[k, SCORE] + i * table[k, LANES] :]
-    for u in range(units):
-        th = thresholds[unit0 + u]
-        apart = square - F(2) * score[u]
-        if u != f and apart < th * th:
-            away = sqrt(max(apart, F(0)))
-            d_thresholds[unit0 + u] -= gain * decayed((th - away if border else away) * width)
+    for o in range(m):
+        i = chain[o]
+        f = fired[i]
+        gain = F(gamma * dS[o] + delta * S[o])
+        if gain == 0 or thresholds[unit0 + f] == np.inf:
+            continue
+        d_thresholds[unit0 + f] += gain * decayed((thresholds[unit0 + f] - apart[i] if border else apart[i]) * width)
+        if competition and S[o] >= 0 and dS[o] >= 0:
+            score = scores[table[k, SCORE] + i * lanes :]
+            for u in range(table[k, UNITS]):
+                th = thresholds[unit0 + u]
+                square = squares[i] - F(2) * score[u]
+                if u != f and square < th * th:
+                    away = sqrt(max(square, F(0)))
+                    d_thresholds[unit0 + u] -= gain * decayed((th - away if border else away) * width)
 
 
 @compiled
@@ -371,7 +385,7 @@ def look_back(k, n, table, pace, logs, weights, later, since, d_centroids):
     """The sum of g ts of a Tile or Full layer over a recording: backwards, R of every unit at hand."""
     lanes = table[k, LANES]
     F = weights.dtype.type
-    state0, block0, centroid0 = table[k, STATE], table[k, BLOCK], table[k, CENTROID]
+    state0, block0, update0 = table[k, STATE], table[k, BLOCK], table[k, UPDATE]
     slope = pace[k, 0]
     later[state0 : state0 + table[k, BLOCKS] * lanes] = 0
     for i in range(n - 1, -1, -1):
@@ -379,7 +393,7 @@ def look_back(k, n, table, pace, logs, weights, later, since, d_centroids):
         decay = decayed(F(since[block0 + b] - now) * slope)
         since[block0 + b] = now
         R = later[state0 + b * lanes : state0 + (b + 1) * lanes]
-        d = d_centroids[centroid0 + e * lanes : centroid0 + (e + 1) * lanes]
+        d = d_centroids[update0 + e * lanes : update0 + (e + 1) * lanes]
         for u in range(lanes):
             R[u] *= decay
         R[logs[3, k, i]] += weights[1, k, i]

@@ -37,12 +37,14 @@ UNIT = 11  # one a unit
 CENTROID = 12  # entries x lanes: units innermost
 STATE = 13  # running dot products, blocks x lanes
 BLOCK = 14  # one a block
-FEEDBACK = 15  # last time of every output, places x units
-PLACE = 16  # one an output location
-SURFACE = 17  # a block's surfaces, EVENTS x entries
-SCORE = 18  # a block's scores, EVENTS x lanes: ts c - ||c||^2 / 2, largest for the closest unit
-COLUMNS = 19
+UPDATE = 15  # sum of updates: Window: lanes x padded entries, Tile and Full: as CENTROID
+FEEDBACK = 16  # last time of every output, places x units
+PLACE = 17  # one an output location
+SURFACE = 18  # a block's surfaces, EVENTS x entries
+SCORE = 19  # a block's scores, EVENTS x lanes: ts c - ||c||^2 / 2, largest for the closest unit
+COLUMNS = 20
 
+LANE = 8  # units are padded to a multiple of this, so that loops over them have a length known in advance
 _BLOCK_VALUES = 1 << 14  # surfaces of one block of events: as many as fit beside the centroids in a core's cache
 
 
@@ -69,7 +71,7 @@ def plan(stages: tuple[Stage, ...]) -> Plan:
     runs = []
     for k, (stage, g) in enumerate(zip(stages, tables, strict=True)):
         dense = isinstance(stage.layer, Window)
-        lanes = -(-stage.units // VECTOR) * VECTOR if stage.units > VECTOR // 2 else -(-stage.units // 4) * 4
+        lanes = -(-stage.units // LANE) * LANE
         entries = len(g.gather)
         row = stage.surface_shape[-2] * stage.polarities if dense and len(stage.surface_shape) > 1 else entries
         blocks = g.context // entries
@@ -84,6 +86,7 @@ def plan(stages: tuple[Stage, ...]) -> Plan:
             CENTROID: entries * lanes,
             STATE: 0 if dense else blocks * lanes,
             BLOCK: 0 if dense else blocks,
+            UPDATE: (-(-entries // VECTOR) * VECTOR if dense else entries) * lanes,
             FEEDBACK: places * stage.units,
             PLACE: places,
             SURFACE: events * entries + VECTOR if dense else 0,

@@ -4,8 +4,8 @@
 |r| <= ln(2)/2, is a Taylor sum: absolute error 2e-7 in float32, 4e-16 in float64. Below -40 the result is 0, not
 4e-18: an entry that never fired is exactly 0, and no denormal, which would cost a factor of five, ever appears.
 
-`elapsed` reads a run of times and writes how long ago they were, VECTOR of them at once: a loop would first have to
-prove, for every run, that the two arrays do not overlap.
+`elapsed` and `add_scaled` work on VECTOR entries at once. A loop would first have to prove, every time, that its two
+arrays do not overlap, and would leave the entries that do not fill a vector to be done one by one.
 """
 
 from __future__ import annotations
@@ -90,25 +90,47 @@ def _decayed(x):
 @intrinsic
 def elapsed(typing_context, last, begin, now, to, at):
     """to[at + j] = now - last[begin + j] for VECTOR entries j. Both arrays must reach that far."""
-    signature = types.void(last, types.intp, last.dtype, to, types.intp)
 
     def build(context, builder, signature, arguments):
-        from llvmlite import ir
-
-        array_type, _, time_type, target_type, _ = signature.args
         last, begin, now, to, at = arguments
-        time, number = context.get_value_type(time_type), context.get_value_type(target_type.dtype)
-        times, numbers = ir.VectorType(time, VECTOR), ir.VectorType(number, VECTOR)
-        source = cgutils.gep_inbounds(builder, context.make_array(array_type)(context, builder, last).data, begin)
-        target = cgutils.gep_inbounds(builder, context.make_array(target_type)(context, builder, to).data, at)
-        then = builder.load(builder.bitcast(source, times.as_pointer()), align=time.width // 8)
-        splat = builder.insert_element(ir.Constant(times, ir.Undefined), now, ir.IntType(32)(0))
-        splat = builder.shuffle_vector(
-            splat, ir.Constant(times, ir.Undefined), ir.Constant(ir.VectorType(ir.IntType(32), VECTOR), [0] * VECTOR)
-        )
-        gone = builder.sitofp(builder.sub(splat, then), numbers)
-        size = 4 if target_type.dtype == types.float32 else 8
-        builder.store(gone, builder.bitcast(target, numbers.as_pointer()), align=size)
+        source, times = _vector_at(context, builder, signature.args[0], last, begin)
+        target, numbers = _vector_at(context, builder, signature.args[3], to, at)
+        gone = builder.sub(_all_lanes(builder, times, now), builder.load(source, align=4))
+        builder.store(builder.sitofp(gone, numbers), target, align=4)
         return context.get_dummy_value()
 
-    return signature, build
+    return types.void(last, types.intp, last.dtype, to, types.intp), build
+
+
+@intrinsic
+def add_scaled(typing_context, to, at, gain, source, begin):
+    """to[at + j] += gain * source[begin + j] for VECTOR entries j. Both arrays must reach that far."""
+
+    def build(context, builder, signature, arguments):
+        to, at, gain, source, begin = arguments
+        target, numbers = _vector_at(context, builder, signature.args[0], to, at)
+        values, _ = _vector_at(context, builder, signature.args[3], source, begin)
+        product = builder.fmul(_all_lanes(builder, numbers, gain), builder.load(values, align=4), flags=("contract",))
+        total = builder.fadd(builder.load(target, align=4), product, flags=("contract",))
+        builder.store(total, target, align=4)
+        return context.get_dummy_value()
+
+    return types.void(to, types.intp, to.dtype, source, types.intp), build
+
+
+def _vector_at(context, builder, array_type, array, index):
+    """A pointer to the VECTOR entries of an array that begin at index, and their type."""
+    from llvmlite import ir
+
+    data = context.make_array(array_type)(context, builder, array).data
+    vector = ir.VectorType(context.get_value_type(array_type.dtype), VECTOR)
+    return builder.bitcast(cgutils.gep_inbounds(builder, data, index), vector.as_pointer()), vector
+
+
+def _all_lanes(builder, vector, value):
+    """A vector that holds the value in every lane."""
+    from llvmlite import ir
+
+    nothing = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(nothing, value, ir.IntType(32)(0))
+    return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(ir.IntType(32), VECTOR), [0] * VECTOR))
