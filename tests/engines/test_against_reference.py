@@ -1,11 +1,15 @@
 """Every engine equals the reference on random networks and random streams."""
 
+from dataclasses import replace
+from unittest import mock
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from tests.random_networks import cases
-from timesurf.engines import cpu, plain, reference
+from timesurf.engines import cpu, online, plain, reference
 
 ENGINES = [pytest.param(plain, id="plain"), pytest.param(cpu, id="cpu")]
 EXACT = {"rtol": 1e-9, "atol": 1e-12}
@@ -46,6 +50,19 @@ def test_same_learning(engine, learn, case):
     ours = getattr(engine, learn)(case.stages, found, case.rule, case.batch)
     assert_same_counts(ours, right)
     assert_same_parameters(found, expected, **EXACT)
+
+
+@given(case=cases(), gain=st.sampled_from([0.01, 0.5, 1.0, 2.0]))
+def test_online_learning_without_writing_surfaces_out(case, gain):
+    """Small `Full` layers are written out; here none is, and gains are large enough to carry scales out."""
+    rule = replace(case.rule, alpha=gain, beta=-gain / 2)
+    expected, found = case.parameters.copy(), case.parameters.copy()
+    right = reference.learn_online(case.stages, expected, rule, case.batch)
+    with mock.patch.object(online, "SMALL", 0):
+        ours = cpu.learn_online(case.stages, found, rule, case.batch)
+    assume(all(np.abs(c).max() < 1e3 for c in expected.centroids))
+    assert_same_counts(ours, right)
+    assert_same_parameters(found, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

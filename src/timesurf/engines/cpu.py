@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from timesurf.engines import frozen, plain
+from timesurf.engines import frozen, online, plain
 from timesurf.engines.batch import Array, Batch, Outcome, Parameters
 from timesurf.engines.plan import (
     BLOCK,
@@ -35,7 +35,7 @@ from timesurf.engines.plan import (
     Plan,
     plan,
 )
-from timesurf.layers import Stage
+from timesurf.layers import Stage, Window
 from timesurf.rule import Rule
 
 Stages = tuple[Stage, ...]
@@ -57,7 +57,7 @@ def learn_batch(
 ) -> Outcome:
     """Run the events with frozen parameters, sum the updates, apply them once."""
     outcome, sums = _run(stages, parameters, rule, batch, learn=True, threads=threads)
-    p = plan(stages)
+    p = _plan(stages)
     for k, (c, th) in enumerate(zip(parameters.centroids, parameters.thresholds, strict=True)):
         units, lanes = stages[k].units, p.table[k, LANES]
         gains = sums.gains[p.table[k, UNIT] :][:units]
@@ -74,8 +74,8 @@ def learn_batch(
 def learn_online(
     stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, *, threads: int | None = None
 ) -> Outcome:
-    """Run the events and update the parameters after each: one event after another, on one core."""
-    return plain.learn_online(stages, parameters, rule, batch)
+    """Run the events and update the parameters after each: one event after another, so on one core."""
+    return online.learn(stages, parameters, rule, batch)
 
 
 def surfaces(stages: Stages, parameters: Parameters, batch: Batch, layer: int) -> Array:
@@ -106,7 +106,7 @@ def _run(
     trace: bool = False,
     threads: int | None = None,
 ) -> tuple[Outcome, _Sums]:
-    p = plan(stages)
+    p = _plan(stages)
     dtype = parameters.centroids[0].dtype
     weights = _flat_parameters(p, stages, parameters)
     outcome = Outcome.empty(stages, batch, trace=trace)
@@ -148,6 +148,11 @@ def _run(
 
 
 _NOTHING = Plan(np.zeros((1, 32), dtype=np.int64), *[np.zeros(0, dtype=np.int64)] * 4, 0, 0)
+
+
+def _plan(stages: Stages) -> Plan:
+    """While weights stand still, only windows, which overlap, must be written out."""
+    return plan(stages, tuple(isinstance(stage.layer, Window) for stage in stages))
 
 
 def _deal(counts: Array, most: int) -> list[Array]:

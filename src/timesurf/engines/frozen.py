@@ -347,16 +347,15 @@ def teach(k, m, logged, S, dS, chain, table, rates, border, competition, thresho
     alpha, beta, gamma, delta = rates[k, 0], rates[k, 1], rates[k, 2], rates[k, 3]
     entries, lanes, unit0 = table[k, ENTRIES], table[k, LANES], table[k, UNIT]
     fired = arriving[4, k]
-    padded = -(-entries // VECTOR) * VECTOR
+    vectors = -(-entries // VECTOR)
     for o in range(m):
         i = chain[o]
         f = fired[i]
         gain = F(alpha * dS[o] + beta * S[o])
         d_gains[unit0 + f] += gain
         if table[k, DENSE]:
-            ts, d = table[k, SURFACE] + i * entries, table[k, UPDATE] + f * padded
-            for j in range(0, entries, VECTOR):
-                add_scaled(d_centroids, d + j, gain, surfaces, ts + j)
+            ts, d = table[k, SURFACE] + i * entries, table[k, UPDATE] + f * vectors * VECTOR
+            add_scaled(d_centroids, d, gain, surfaces, ts, vectors)
         else:
             weights[1, k, logged + i] = gain
     if gamma == 0 and delta == 0:

@@ -21,7 +21,7 @@ from timesurf.layers import Stage, Window
 Array = NDArray[Any]
 
 # sizes
-DENSE = 0  # 1: surfaces are written out (Window); 0: distances are kept running (Tile, Full)
+DENSE = 0  # 1: surfaces are written out; 0: distances are kept running
 UNITS = 1
 LANES = 2  # units, rounded up to whole vectors
 ENTRIES = 3  # of a surface
@@ -37,7 +37,7 @@ UNIT = 11  # one a unit
 CENTROID = 12  # entries x lanes: units innermost
 STATE = 13  # running dot products, blocks x lanes
 BLOCK = 14  # one a block
-UPDATE = 15  # sum of updates: Window: lanes x padded entries, Tile and Full: as CENTROID
+UPDATE = 15  # what learning adds to: lanes x padded entries where surfaces are written out, else as CENTROID
 FEEDBACK = 16  # last time of every output, places x units
 PLACE = 17  # one an output location
 SURFACE = 18  # a block's surfaces, EVENTS x entries
@@ -62,18 +62,18 @@ class Plan:
 
 
 @lru_cache(maxsize=64)
-def plan(stages: tuple[Stage, ...]) -> Plan:
-    """Lay a network out."""
+def plan(stages: tuple[Stage, ...], written_out: tuple[bool, ...]) -> Plan:
+    """Lay a network out; `written_out` says which layers write surfaces out and which keep distances running."""
     tables = [geometry(stage) for stage in stages]
-    widest = max([len(g.gather) for s, g in zip(stages, tables, strict=True) if isinstance(s.layer, Window)], default=1)
+    widest = max([len(g.gather) for dense, g in zip(written_out, tables, strict=True) if dense], default=1)
     events = int(np.clip(_BLOCK_VALUES // widest // VECTOR * VECTOR, VECTOR, 8 * VECTOR))
     table = np.zeros((len(stages) + 1, COLUMNS), dtype=np.int64)
     runs = []
     for k, (stage, g) in enumerate(zip(stages, tables, strict=True)):
-        dense = isinstance(stage.layer, Window)
+        dense, window = written_out[k], isinstance(stage.layer, Window)
         lanes = -(-stage.units // LANE) * LANE
         entries = len(g.gather)
-        row = stage.surface_shape[-2] * stage.polarities if dense and len(stage.surface_shape) > 1 else entries
+        row = stage.surface_shape[-2] * stage.polarities if window and stage.field else entries
         blocks = g.context // entries
         places = math.prod(stage.output_field)
         runs.append(g.gather[::row])

@@ -4,7 +4,7 @@
 |r| <= ln(2)/2, is a Taylor sum: absolute error 2e-7 in float32, 4e-16 in float64. Below -40 the result is 0, not
 4e-18: an entry that never fired is exactly 0, and no denormal, which would cost a factor of five, ever appears.
 
-`elapsed` and `add_scaled` work on VECTOR entries at once. A loop would first have to prove, every time, that its two
+`elapsed`, `add_scaled` and `squared_distance` work on VECTOR entries at once. A loop would first have to prove, every time, that its two
 arrays do not overlap, and would leave the entries that do not fill a vector to be done one by one.
 """
 
@@ -18,7 +18,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 FASTMATH = {"contract", "reassoc", "nsz", "arcp"}  # not nnan, ninf: a threshold may be infinite
-VECTOR = 16  # entries that `elapsed` copies at once
+VECTOR = 16  # entries that go together
+_FUSED = ("contract",)  # lets LLVM make one instruction of a product and a sum
 SILENT = 40.0  # decays longer than this many tau count as never
 _C32 = tuple(np.float32(1 / factorial(n)) for n in range(8))
 _C64 = tuple(1 / factorial(n) for n in range(14))
@@ -103,19 +104,58 @@ def elapsed(typing_context, last, begin, now, to, at):
 
 
 @intrinsic
-def add_scaled(typing_context, to, at, gain, source, begin):
-    """to[at + j] += gain * source[begin + j] for VECTOR entries j. Both arrays must reach that far."""
+def add_scaled(typing_context, to, at, gain, source, begin, vectors):
+    """to[at + j] += gain * source[begin + j] for so many VECTORs of entries. Both arrays must reach that far."""
 
     def build(context, builder, signature, arguments):
-        to, at, gain, source, begin = arguments
-        target, numbers = _vector_at(context, builder, signature.args[0], to, at)
-        values, _ = _vector_at(context, builder, signature.args[3], source, begin)
-        product = builder.fmul(_all_lanes(builder, numbers, gain), builder.load(values, align=4), flags=("contract",))
-        total = builder.fadd(builder.load(target, align=4), product, flags=("contract",))
-        builder.store(total, target, align=4)
+        to, at, gain, source, begin, vectors = arguments
+        with cgutils.for_range_slice(
+            builder, vectors.type(0), _times_vector(builder, vectors), vectors.type(VECTOR)
+        ) as (
+            j,
+            _,
+        ):
+            target, numbers = _vector_at(context, builder, signature.args[0], to, builder.add(at, j))
+            values, _ = _vector_at(context, builder, signature.args[3], source, builder.add(begin, j))
+            product = builder.fmul(_all_lanes(builder, numbers, gain), builder.load(values, align=4), flags=_FUSED)
+            builder.store(builder.fadd(builder.load(target, align=4), product, flags=_FUSED), target, align=4)
         return context.get_dummy_value()
 
-    return types.void(to, types.intp, to.dtype, source, types.intp), build
+    return types.void(to, types.intp, to.dtype, source, types.intp, types.intp), build
+
+
+@intrinsic
+def squared_distance(typing_context, one, at, other, begin, vectors):
+    """Sum of (one[at + j] - other[begin + j])^2 over so many VECTORs of entries."""
+
+    def build(context, builder, signature, arguments):
+        from llvmlite import ir
+
+        one, at, other, begin, vectors = arguments
+        number = context.get_value_type(signature.return_type)
+        total = cgutils.alloca_once_value(builder, ir.Constant(ir.VectorType(number, VECTOR), [0.0] * VECTOR))
+        with cgutils.for_range_slice(
+            builder, vectors.type(0), _times_vector(builder, vectors), vectors.type(VECTOR)
+        ) as (
+            j,
+            _,
+        ):
+            mine, numbers = _vector_at(context, builder, signature.args[0], one, builder.add(at, j))
+            theirs, _ = _vector_at(context, builder, signature.args[2], other, builder.add(begin, j))
+            apart = builder.fsub(builder.load(mine, align=4), builder.load(theirs, align=4))
+            square = builder.fmul(apart, apart, flags=_FUSED)
+            builder.store(builder.fadd(builder.load(total), square, flags=_FUSED), total)
+        name = f"llvm.vector.reduce.fadd.v{VECTOR}f{32 if signature.return_type == types.float32 else 64}"
+        reduce = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(number, [number, ir.VectorType(number, VECTOR)]), name
+        )
+        return builder.call(reduce, [number(0.0), builder.load(total)], fastmath=("reassoc",))
+
+    return one.dtype(one, types.intp, other, types.intp, types.intp), build
+
+
+def _times_vector(builder, vectors):
+    return builder.mul(vectors, vectors.type(VECTOR))
 
 
 def _vector_at(context, builder, array_type, array, index):
