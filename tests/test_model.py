@@ -41,7 +41,9 @@ def test_another_seed_gives_another_network(data):
 @pytest.mark.parametrize("batch_size", [None, 5])
 def test_engines_train_the_same_network(data, batch_size):
     few = data[:4]
-    one, two = (small(few, engine=e).fit(few, passes=1, batch_size=batch_size) for e in ("cpu", "reference"))
+    one, two = (
+        small(few, engine=e, dtype="float64").fit(few, passes=1, batch_size=batch_size) for e in ("cpu", "reference")
+    )
     for a, b in zip(arrays(one), arrays(two), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9)
 

@@ -34,7 +34,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     batch_size : None learns online, after each event; a number learns by the batch rule over so many recordings
     alpha, beta, gamma, delta, d, kernel, competition : the rule, see `timesurf.Rule`
     start, zeta, margin, sample : first centroids and thresholds, see `timesurf.init`
-    engine, dtype : what computes, and how exactly
+    engine, dtype, threads : what computes, how exactly, and on how many cores
     random_state : seed; the same seed gives the same network
 
     Attributes
@@ -72,7 +72,8 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         margin: float = 1.4,
         sample: int = 20,
         engine: str = "cpu",
-        dtype: str = "float64",
+        dtype: str = "float32",
+        threads: int | None = None,
         random_state: int | None = None,
     ) -> None:
         self.layers = layers
@@ -91,6 +92,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.sample = sample
         self.engine = engine
         self.dtype = dtype
+        self.threads = threads
         self.random_state = random_state
 
     def fit(self, X: Recordings, y: Any = None) -> Sup3rClassifier:
@@ -172,6 +174,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             rule=rule,
             engine=self.engine,
             dtype=self.dtype,
+            threads=self.threads,
             seed=self.random_state,
         )
         self.network_, self.classes_ = network, network.classes

@@ -158,7 +158,7 @@ class Recordings:
     def entries(self) -> Array:
         """Each event's place in the flat field: coordinates and polarity ravelled, the polarity fastest."""
         entries = math.prod(self.field) * self.polarities
-        flat = np.zeros(int(self.counts.sum()), dtype=np.int32 if entries < 2**31 else np.int64)
+        flat: Array = np.zeros(int(self.counts.sum()), dtype=np.int32 if entries < 2**31 else np.int64)
         for size, x in zip((*self.field, self.polarities), (*self.coords, self.p), strict=True):
             if size > 1:
                 flat *= size

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf import engines, metrics, modelfile
-from timesurf.engines import Outcome, Parameters, Trace
+from timesurf.engines import Options, Outcome, Parameters, Trace
 from timesurf.errors import EventError, ModelFileError, NotFittedError, SettingError
 from timesurf.events import Recordings
 from timesurf.init import Start, initialise
@@ -44,7 +44,9 @@ class Network:
     classes : the labels, in the order of the last layer's units
     rule : rates of Sup3r
     engine : "cpu" or "reference"
-    dtype : "float64" or "float32", of centroids and thresholds
+    dtype : "float32", or "float64", which is slower: what inference and the batch rule compute in. Centroids and
+        thresholds are kept, and online learning is done, in float64
+    threads : cores to use; None: all. Does not change the result
     seed : of the start and of the order of recordings; the same seed gives the same network
 
     >>> from timesurf import Full, Network, Tile
@@ -66,7 +68,8 @@ class Network:
         *,
         rule: Rule | None = None,
         engine: str = "cpu",
-        dtype: str = "float64",
+        dtype: str = "float32",
+        threads: int | None = None,
         seed: int | None = 0,
     ) -> None:
         self.classes = np.asarray(classes)
@@ -80,6 +83,7 @@ class Network:
         self.rule.per_layer(len(self.stages))  # says so now if it has rates for another number of layers
         self.engine = engine
         self.dtype = dtype
+        self.threads = threads
         self.seed = seed
         self.history: list[dict[str, Any]] = []
         self._parameters: Parameters | None = None
@@ -96,8 +100,14 @@ class Network:
     @parameters.setter
     def parameters(self, value: Parameters) -> None:
         self._parameters = Parameters(
-            [c.astype(self.dtype) for c in value.centroids], [th.astype(self.dtype) for th in value.thresholds]
+            [np.ascontiguousarray(c, dtype=np.float64) for c in value.centroids],
+            [np.ascontiguousarray(th, dtype=np.float64) for th in value.thresholds],
         )
+
+    @property
+    def options(self) -> Options:
+        """How the engine computes."""
+        return Options(self.dtype, self.threads)
 
     @property
     def field(self) -> tuple[int, ...]:
@@ -189,7 +199,9 @@ class Network:
         learn = engine.learn_online if batch_size is None else engine.learn_batch
         outcomes = []
         for part in _parts(recordings, batch_size):
-            outcome = learn(self.stages, self.parameters, self.rule, engines.pack(recordings[part], label[part]))
+            outcome = learn(
+                self.stages, self.parameters, self.rule, engines.pack(recordings[part], label[part]), self.options
+            )
             self._check_sane()
             outcomes.append(outcome)
             done += len(outcome.events)
@@ -210,8 +222,8 @@ class Network:
         """Run the recordings: events that each layer kept, and votes of the last. Learns nothing."""
         self._check_input(recordings)
         engine = engines.load(self.engine)
-        parts = _parts(recordings, None)
-        return Outcome.joined([engine.infer(self.stages, self.parameters, engines.pack(recordings[p])) for p in parts])
+        parts = (engines.pack(recordings[part]) for part in _parts(recordings, None))
+        return Outcome.joined([engine.infer(self.stages, self.parameters, part, self.options) for part in parts])
 
     def trace(self, recordings: Recordings) -> Trace:
         """What happened to every event of the recordings: winners, distances and S of every layer.
@@ -219,7 +231,7 @@ class Network:
         S takes the recordings' labels for G; without labels G = +1.
         """
         batch = engines.pack(recordings, self.class_numbers(recordings))
-        trace = engines.load(self.engine).infer(self.stages, self.parameters, batch, trace=True).trace
+        trace = engines.load(self.engine).infer(self.stages, self.parameters, batch, self.options, trace=True).trace
         assert trace is not None
         return trace
 

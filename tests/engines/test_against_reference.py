@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.random_networks import cases
-from timesurf.engines import cpu, online, plain, reference
+from timesurf.engines import Options, cpu, online, plain, reference
 
 ENGINES = [pytest.param(plain, id="plain"), pytest.param(cpu, id="cpu")]
 EXACT = {"rtol": 1e-9, "atol": 1e-12}
@@ -81,16 +81,13 @@ def test_same_surfaces_in_every_layer(engine, case):
 @settings(max_examples=30)
 def test_float32_differs_only_in_rounding(engine, case):
     """Distances to 1e-5 (relative) where winners agree; they part only at near-ties, 1e-5 apart at most."""
-    single = case.parameters.copy()
-    single.centroids = [c.astype(np.float32) for c in single.centroids]
-    single.thresholds = [np.full_like(th, np.inf, dtype=np.float32) for th in single.thresholds]
-    double = single.copy()
-    double.centroids = [c.astype(np.float64) for c in double.centroids]
+    parameters = case.parameters.copy()
+    parameters.thresholds[0][:] = np.inf
     first = case.stages[:1]  # above the first layer a near-tie changes what the layers see
-    expected = reference.infer(first, double, case.batch, trace=True).trace
-    found = engine.infer(first, single, case.batch, trace=True).trace
+    expected = reference.infer(first, parameters, case.batch, trace=True).trace
+    found = engine.infer(first, parameters, case.batch, Options("float32"), trace=True).trace
     np.testing.assert_allclose(found.distance, expected.distance, rtol=1e-5, atol=1e-5)
-    surfaces = reference.surfaces(case.stages, double, case.batch, 0)
+    surfaces = reference.surfaces(case.stages, parameters, case.batch, 0)
     for i in np.flatnonzero(found.winner[:, 0] != expected.winner[:, 0]):
-        distance = np.linalg.norm((surfaces[i] - double.centroids[0]).reshape(first[0].units, -1), axis=1)
+        distance = np.linalg.norm((surfaces[i] - parameters.centroids[0]).reshape(first[0].units, -1), axis=1)
         assert distance[found.winner[i, 0]] - distance.min() <= 1e-5

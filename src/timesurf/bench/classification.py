@@ -78,7 +78,7 @@ def train(
     test = sentences.make(recordings, np.random.default_rng(for_test))
     network_seed = int(for_network.generate_state(1)[0])
     told = None if progress is None else lambda news: progress(number, news)
-    sup3r = SENTENCES.network(data, sentences.TASK1, network_seed)
+    sup3r = SENTENCES.network(data, sentences.TASK1, network_seed, threads=1)
     sup3r.fit(data, **SENTENCES.training(), progress=told)
-    kmeans = fit_kmeans(SENTENCES.network(data, sentences.TASK1, network_seed), data)
+    kmeans = fit_kmeans(SENTENCES.network(data, sentences.TASK1, network_seed, threads=1), data)
     return sup3r, kmeans, test

@@ -3,10 +3,10 @@
 An engine is a module with four functions. All take the network as `stages` (its layers in their places), its
 `Parameters`, and a `Batch` of events; the two that learn change the parameters in place.
 
-    infer(stages, parameters, batch, trace=False)        -> Outcome
-    learn_online(stages, parameters, rule, batch)        -> Outcome    weights change after each event
-    learn_batch(stages, parameters, rule, batch)         -> Outcome    weights change once, after the batch
-    surfaces(stages, parameters, batch, layer)           -> array      time surfaces that reach a layer
+    infer(stages, parameters, batch, options, trace=False)   -> Outcome
+    learn_online(stages, parameters, rule, batch, options)   -> Outcome   weights change after each event
+    learn_batch(stages, parameters, rule, batch, options)    -> Outcome   weights change once, after the batch
+    surfaces(stages, parameters, batch, layer)               -> array     time surfaces that reach a layer
 
 State (time contexts, feedback, previous S) starts empty at each recording.
 
@@ -22,12 +22,12 @@ from __future__ import annotations
 import importlib
 from typing import Protocol, cast
 
-from timesurf.engines.batch import Array, Batch, Outcome, Parameters, Trace, pack
+from timesurf.engines.batch import DEFAULT, Array, Batch, Options, Outcome, Parameters, Trace, pack
 from timesurf.errors import MissingEngineError, SettingError
 from timesurf.layers import Stage
 from timesurf.rule import Rule
 
-__all__ = ["ENGINES", "Batch", "Engine", "Outcome", "Parameters", "Trace", "load", "pack"]
+__all__ = ["ENGINES", "Batch", "Engine", "Options", "Outcome", "Parameters", "Trace", "load", "pack"]
 
 ENGINES = ("cpu", "plain", "reference")
 
@@ -35,15 +35,27 @@ ENGINES = ("cpu", "plain", "reference")
 class Engine(Protocol):
     """What every engine module offers."""
 
-    def infer(self, stages: tuple[Stage, ...], parameters: Parameters, batch: Batch, *, trace: bool = False) -> Outcome:
+    def infer(
+        self,
+        stages: tuple[Stage, ...],
+        parameters: Parameters,
+        batch: Batch,
+        options: Options = DEFAULT,
+        *,
+        trace: bool = False,
+    ) -> Outcome:
         """Run the events; learn nothing. With trace, keep what happened to every event."""
         ...
 
-    def learn_online(self, stages: tuple[Stage, ...], parameters: Parameters, rule: Rule, batch: Batch) -> Outcome:
+    def learn_online(
+        self, stages: tuple[Stage, ...], parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
+    ) -> Outcome:
         """Run the events and update the parameters after each."""
         ...
 
-    def learn_batch(self, stages: tuple[Stage, ...], parameters: Parameters, rule: Rule, batch: Batch) -> Outcome:
+    def learn_batch(
+        self, stages: tuple[Stage, ...], parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
+    ) -> Outcome:
         """Run the events with frozen parameters, sum the updates, apply them once."""
         ...
 

@@ -15,9 +15,20 @@ from timesurf.layers import Stage
 Array = NDArray[Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How an engine computes. None of it changes a result beyond rounding."""
+
+    dtype: str = "float64"  # of surfaces, distances and sums: "float32" is faster
+    threads: int | None = None  # cores to use; None: all
+
+
+DEFAULT = Options()
+
+
 @dataclass(slots=True)
 class Parameters:
-    """What a network learns: for each layer, centroids (units, *surface shape) and thresholds (units,).
+    """What a network learns: for each layer, centroids (units, *surface shape) and thresholds (units,), in float64.
 
     A threshold of infinity lets everything pass; so the last layer, which always fires, has only those.
     """

@@ -18,20 +18,22 @@ from typing import Any
 import numpy as np
 
 from timesurf.engines import frozen, online, plain
-from timesurf.engines.batch import Array, Batch, Outcome, Parameters
+from timesurf.engines.batch import DEFAULT, Array, Batch, Options, Outcome, Parameters
 from timesurf.engines.plan import (
     BLOCK,
     CENTROID,
     CONTEXT,
-    DENSE,
     FEEDBACK,
+    HOW,
     LANES,
     PLACE,
+    RUNNING,
     SCORE,
     STATE,
     SURFACE,
     UNIT,
     UPDATE,
+    WRITTEN,
     Plan,
     plan,
 )
@@ -46,33 +48,33 @@ _LANE_BYTES = 256 << 20  # of all lanes' sums together
 
 
 def infer(
-    stages: Stages, parameters: Parameters, batch: Batch, *, trace: bool = False, threads: int | None = None
+    stages: Stages, parameters: Parameters, batch: Batch, options: Options = DEFAULT, *, trace: bool = False
 ) -> Outcome:
     """Run the events; learn nothing."""
-    return _run(stages, parameters, Rule(), batch, trace=trace, threads=threads)[0]
+    return _run(stages, parameters, Rule(), batch, options, trace=trace)[0]
 
 
 def learn_batch(
-    stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, *, threads: int | None = None
+    stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
 ) -> Outcome:
     """Run the events with frozen parameters, sum the updates, apply them once."""
-    outcome, sums = _run(stages, parameters, rule, batch, learn=True, threads=threads)
+    outcome, sums = _run(stages, parameters, rule, batch, options, learn=True)
     p = _plan(stages)
     for k, (c, th) in enumerate(zip(parameters.centroids, parameters.thresholds, strict=True)):
         units, lanes = stages[k].units, p.table[k, LANES]
         gains = sums.gains[p.table[k, UNIT] :][:units]
         moved = sums.centroids[p.table[k, UPDATE] : p.table[k + 1, UPDATE]]
-        moved = moved.reshape(lanes, -1) if p.table[k, DENSE] else moved.reshape(-1, lanes).T
+        moved = moved.reshape(lanes, -1) if p.table[k, HOW] == WRITTEN else moved.reshape(-1, lanes).T
         flat = c.reshape(units, -1)
         flat *= 1 - gains[:, None]
         flat += moved[:units, : flat.shape[1]]
-        th += sums.thresholds[p.table[k, UNIT] :][:units].astype(th.dtype)
+        th += sums.thresholds[p.table[k, UNIT] :][:units]
         np.maximum(th, 0, out=th)
     return outcome
 
 
 def learn_online(
-    stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, *, threads: int | None = None
+    stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
 ) -> Outcome:
     """Run the events and update the parameters after each: one event after another, so on one core."""
     return online.learn(stages, parameters, rule, batch)
@@ -92,8 +94,8 @@ class _Sums:
     thresholds: Array
 
     @classmethod
-    def zeros(cls, p: Plan, dtype: Any) -> _Sums:
-        return cls(*(np.zeros(p.table[-1, column], dtype=dtype) for column in (UPDATE, UNIT, UNIT)))
+    def zeros(cls, centroids: int, units: int, dtype: Any) -> _Sums:
+        return cls(np.zeros(centroids, dtype=dtype), np.zeros(units, dtype=dtype), np.zeros(units, dtype=dtype))
 
 
 def _run(
@@ -101,14 +103,14 @@ def _run(
     parameters: Parameters,
     rule: Rule,
     batch: Batch,
+    options: Options,
     *,
     learn: bool = False,
     trace: bool = False,
-    threads: int | None = None,
 ) -> tuple[Outcome, _Sums]:
     p = _plan(stages)
-    dtype = parameters.centroids[0].dtype
-    weights = _flat_parameters(p, stages, parameters)
+    dtype = np.dtype(options.dtype)
+    weights = _flat_parameters(p, stages, parameters, dtype)
     outcome = Outcome.empty(stages, batch, trace=trace)
     record = outcome.trace
     assert record is not None
@@ -121,7 +123,7 @@ def _run(
     )
     counts = np.diff(batch.offsets)
     lanes = _deal(counts, _most_lanes(p, dtype) if learn else _MOST_LANES)
-    sums = [_Sums.zeros(p, dtype) if learn else _Sums.zeros(_NOTHING, dtype) for _ in lanes]
+    sums = [_Sums.zeros(*(p.table[-1, (UPDATE, UNIT)] if learn else (0, 0)), dtype) for _ in lanes]
 
     def work(number: int) -> None:
         chosen = lanes[number]
@@ -134,11 +136,11 @@ def _run(
             )  # fmt: skip
 
     with _one_blas_thread():
-        if threads == 1 or len(lanes) == 1:
+        if options.threads == 1 or len(lanes) == 1:
             for number in range(len(lanes)):
                 work(number)
         else:
-            list(_pool(threads or cores()).map(work, range(len(lanes))))
+            list(_pool(options.threads or cores()).map(work, range(len(lanes))))
     if not trace:
         outcome.trace = None
     for other in sums[1:]:
@@ -147,12 +149,9 @@ def _run(
     return outcome, sums[0]
 
 
-_NOTHING = Plan(np.zeros((1, 32), dtype=np.int64), *[np.zeros(0, dtype=np.int64)] * 4, 0, 0)
-
-
 def _plan(stages: Stages) -> Plan:
     """While weights stand still, only windows, which overlap, must be written out."""
-    return plan(stages, tuple(isinstance(stage.layer, Window) for stage in stages))
+    return plan(stages, tuple(WRITTEN if isinstance(stage.layer, Window) else RUNNING for stage in stages))
 
 
 def _deal(counts: Array, most: int) -> list[Array]:
@@ -171,9 +170,8 @@ def _most_lanes(p: Plan, dtype: Any) -> int:
     return int(np.clip(_LANE_BYTES // (p.table[-1, UPDATE] * np.dtype(dtype).itemsize), 1, _MOST_LANES))
 
 
-def _flat_parameters(p: Plan, stages: Stages, parameters: Parameters) -> tuple[Array, Array, Array, Array]:
+def _flat_parameters(p: Plan, stages: Stages, parameters: Parameters, dtype: Any) -> tuple[Array, Array, Array, Array]:
     """All layers' centroids, ||c||^2 / 2 and thresholds as the kernels want them; whether a layer has thresholds."""
-    dtype = parameters.centroids[0].dtype
     total = p.table[-1]
     centroids = np.zeros(total[CENTROID], dtype=dtype)
     halves = np.zeros(total[UNIT], dtype=dtype)

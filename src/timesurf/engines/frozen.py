@@ -25,9 +25,9 @@ from timesurf.engines.plan import (
     BLOCKS,
     CENTROID,
     CONTEXT,
-    DENSE,
     ENTRIES,
     FEEDBACK,
+    HOW,
     LANES,
     LOCATION,
     PLACE,
@@ -35,12 +35,14 @@ from timesurf.engines.plan import (
     ROW,
     ROWS,
     RUN,
+    RUNNING,
     SCORE,
     STATE,
     SURFACE,
     UNIT,
     UNITS,
     UPDATE,
+    WRITTEN,
 )
 from timesurf.engines.vector import FASTMATH, VECTOR, add_scaled, decayed, elapsed
 
@@ -128,7 +130,7 @@ def run(
                 n = number[k]
                 if n == 0:
                     break
-                if table[k, DENSE]:
+                if table[k, HOW] == WRITTEN:
                     dense(k, n, table, own, start, runs, pace, centroids, halves, trace or limited[k],
                           context, surfaces, scores, arriving, figures)  # fmt: skip
                 else:
@@ -156,7 +158,7 @@ def run(
                 logged[k] += number[k]
         if learn:
             for k in range(layers):
-                if not table[k, DENSE]:
+                if table[k, HOW] == RUNNING:
                     look_back(k, logged[k], table, pace, logs, weights, later, since, d_centroids)
 
 
@@ -353,7 +355,7 @@ def teach(k, m, logged, S, dS, chain, table, rates, border, competition, thresho
         f = fired[i]
         gain = F(alpha * dS[o] + beta * S[o])
         d_gains[unit0 + f] += gain
-        if table[k, DENSE]:
+        if table[k, HOW] == WRITTEN:
             ts, d = table[k, SURFACE] + i * entries, table[k, UPDATE] + f * vectors * VECTOR
             add_scaled(d_centroids, d, gain, surfaces, ts, vectors)
         else:

@@ -1,8 +1,9 @@
 """Online learning: weights change after every event, so events go one by one. Always in float64: updates are small.
 
-- `Window`, `Tile`: the surface is written out with vector instructions and compared with every centroid.
-- `Full`: never written out. As with frozen weights, dot products follow each event. A centroid that moves towards the
-  surface, c = (1 - g) c + g ts, takes its dot product and norm along in O(1), and moves itself in O(1) too:
+- `Window`: the surface is written out with vector instructions and compared with every centroid.
+- `Tile`, and `Full` over a small field: neighbourhoods do not overlap, so each surface is kept, faded and compared.
+- `Full` over a large field: never written out. As with frozen weights, dot products follow each event. A centroid that
+  moves towards the surface, c = (1 - g) c + g ts, takes its dot product and norm along in O(1), and moves in O(1) too:
 
       c = A v,    A = product of (1 - g),    v[e] += a[e] (H - H when e was set)
 
@@ -14,7 +15,8 @@
 
 from __future__ import annotations
 
-from math import sqrt
+import math
+from math import exp, sqrt
 
 import numpy as np
 from numba import njit
@@ -23,9 +25,10 @@ from timesurf.engines.batch import Batch, Outcome, Parameters
 from timesurf.engines.plan import (
     BLOCK,
     CONTEXT,
-    DENSE,
     ENTRIES,
     FEEDBACK,
+    HOW,
+    KEPT,
     LANES,
     LOCATION,
     PLACE,
@@ -33,16 +36,18 @@ from timesurf.engines.plan import (
     ROW,
     ROWS,
     RUN,
+    RUNNING,
     STATE,
     SURFACE,
     UNIT,
     UNITS,
     UPDATE,
+    WRITTEN,
     Plan,
     plan,
 )
 from timesurf.engines.vector import FASTMATH, VECTOR, add_scaled, decayed, elapsed, squared_distance
-from timesurf.layers import Full, Stage
+from timesurf.layers import Full, Stage, Window
 from timesurf.rule import Rule
 
 SMALL = 64  # entries: up to here a surface is written out sooner than its dot products are followed
@@ -55,7 +60,7 @@ inlined = njit(nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=F
 
 def learn(stages: tuple[Stage, ...], parameters: Parameters, rule: Rule, batch: Batch) -> Outcome:
     """Run the events and update the parameters after each."""
-    p = plan(stages, tuple(not isinstance(s.layer, Full) or np.prod(s.surface_shape) <= SMALL for s in stages))
+    p = plan(stages, tuple(_how(stage) for stage in stages))
     total, layers = p.table[-1], len(stages)
     outcome = Outcome.empty(stages, batch, trace=False)
     outcome.trace = None
@@ -77,7 +82,7 @@ def learn(stages: tuple[Stage, ...], parameters: Parameters, rule: Rule, batch: 
         np.zeros(total[UPDATE]), np.zeros(total[CONTEXT]), np.zeros(total[CONTEXT], dtype=np.int64),
         np.zeros(total[CONTEXT], dtype=np.bool_), np.zeros((2, layers), dtype=np.int64),
         *contexts, np.zeros(total[STATE]), np.zeros(total[BLOCK]), np.zeros(total[PLACE]), np.zeros(total[PLACE]),
-        np.zeros(total[SURFACE]), np.zeros(total[UNIT]), np.zeros((2, layers), dtype=np.int64), np.zeros((3, layers)),
+        np.zeros(total[SURFACE]), np.zeros(total[UNIT]), np.zeros((3, layers), dtype=np.int64), np.zeros((2, layers)),
         outcome.kept, outcome.votes,
     )  # fmt: skip
     for k in range(layers):
@@ -87,10 +92,16 @@ def learn(stages: tuple[Stage, ...], parameters: Parameters, rule: Rule, batch: 
     return outcome
 
 
+def _how(stage: Stage) -> int:
+    if isinstance(stage.layer, Window):
+        return WRITTEN
+    return RUNNING if isinstance(stage.layer, Full) and math.prod(stage.surface_shape) > SMALL else KEPT
+
+
 def _rows(p: Plan, k: int, centroids: np.ndarray) -> np.ndarray:
     """A layer's centroids as a view (lanes, entries)."""
     part, lanes = centroids[p.table[k, UPDATE] : p.table[k + 1, UPDATE]], p.table[k, LANES]
-    rows = part.reshape(lanes, -1) if p.table[k, DENSE] else part.reshape(-1, lanes).T
+    rows = part.reshape(-1, lanes).T if p.table[k, HOW] == RUNNING else part.reshape(lanes, -1)
     return rows[:, : p.table[k, ENTRIES]]
 
 
@@ -128,10 +139,10 @@ def run(
     norm,  # WORK   running ||ts||^2 of Full layers
     crowd,  # WORK   running sum of ftv at each place
     previous,  # WORK   S of the previous output at each place
-    ts,  # WORK   the current event's surface in every other layer
+    ts,  # WORK   surfaces of all other layers: the current event's, or those of all blocks
     dist,  # WORK   its distance to every unit
-    path,  # WORK   (2, layers) unit and place of the current event's outputs
-    signal,  # WORK   (3, layers) |S|, then S; dS; ||ts||^2
+    path,  # WORK   (3, layers) the current event's outputs: unit, place, where the surface begins
+    signal,  # WORK   (2, layers) |S|, then S; dS
     kept,  # OUT    (recordings, layers)
     votes,  # OUT    (recordings, classes)
 ):
@@ -147,8 +158,13 @@ def run(
             p = np.int64(entry[i]) - location * table[0, POLARITIES]
             depth = 0
             for k in range(layers):
-                if table[k, DENSE]:
-                    f = see(k, now, location, p, table, own, start, runs, pace, centroids, context, ts, dist)
+                if table[k, HOW] != RUNNING:
+                    if table[k, HOW] == WRITTEN:
+                        surface = write_out(k, now, location, p, table, own, start, runs, pace, context, ts)
+                    else:
+                        surface = fade(k, now, location, p, table, own, out, pace, since, ts)
+                    path[2, k] = surface
+                    f = compare(k, surface, table, centroids, ts, dist)
                 else:
                     f = follow(k, now, location, p, table, own, pace, centroids, norms, scale, moved, noted, amplitude,
                                live, is_live, frame, context, since, state, norm, dist)  # fmt: skip
@@ -173,8 +189,8 @@ def run(
             for k in range(layers):
                 S, dS = signal[0, min(k + 1, layers - 1)], signal[1, min(k + 1, layers - 1)]
                 gain = rates[k, 0] * dS + rates[k, 1] * S
-                if table[k, DENSE]:
-                    approach(k, path[0, k], gain, table, centroids, ts)
+                if table[k, HOW] != RUNNING:
+                    approach(k, path[0, k], path[2, k], gain, table, centroids, ts)
                 else:
                     drift(k, path[0, k], gain, now, table, pace, centroids, norms, scale, moved, noted, amplitude, live,
                           frame, state, norm)  # fmt: skip
@@ -182,31 +198,55 @@ def run(
         if offsets[r + 1] > offsets[r]:
             base += t[offsets[r + 1] - 1] + gap
     for k in range(layers):
-        if not table[k, DENSE]:
+        if table[k, HOW] == RUNNING:
             catch_up(k, base, table, pace, centroids, moved, noted, amplitude, live, is_live, frame)
             for u in range(table[k, UNITS]):
                 fold(k, u, scale[table[k, UNIT] + u], table, centroids)
 
 
 @inlined
-def see(k, now, location, p, table, own, start, runs, pace, centroids, context, ts, dist):
-    """Write the event in, write its surface out, measure all distances: the closest unit."""
+def write_out(k, now, location, p, table, own, start, runs, pace, context, ts):
+    """Write the event in and its surface out: where that begins."""
     entries, row, at, run0 = table[k, ENTRIES], table[k, ROW], table[k, LOCATION], table[k, RUN]
-    context0, surface0, unit0 = table[k, CONTEXT], table[k, SURFACE], table[k, UNIT]
-    vectors = -(-entries // VECTOR)
+    context0, surface = table[k, CONTEXT], table[k, SURFACE]
+    padded = -(-entries // VECTOR) * VECTOR
     context[context0 + own[at + location] + p] = now
     begin = context0 + start[at + location]
     for q in range(table[k, ROWS]):  # whole vectors: what runs over is written over by what follows
         for j in range(0, row, VECTOR):
-            elapsed(context, begin + runs[run0 + q] + j, now, ts, surface0 + q * row + j)
-    for j0 in range(surface0, surface0 + vectors * VECTOR, VECTOR):
+            elapsed(context, begin + runs[run0 + q] + j, now, ts, surface + q * row + j)
+    for j0 in range(surface, surface + padded, VECTOR):
         part = ts[j0 : j0 + VECTOR]
         for j in range(VECTOR):
             part[j] = decayed(part[j] * pace[k, 0])
-    ts[surface0 + entries : surface0 + vectors * VECTOR] = 0
+    ts[surface + entries : surface + padded] = 0
+    return surface
+
+
+@inlined
+def fade(k, now, location, p, table, own, out, pace, since, ts):
+    """Fade the surface of the event's block and set its own entry: where the surface begins."""
+    block, at = out[table[k, LOCATION] + location], table[k, BLOCK]
+    padded = -(-table[k, ENTRIES] // VECTOR) * VECTOR
+    surface = table[k, SURFACE] + block * padded
+    decay = exp((now - since[at + block]) * pace[k, 0])
+    since[at + block] = now
+    for j0 in range(surface, surface + padded, VECTOR):
+        part = ts[j0 : j0 + VECTOR]
+        for j in range(VECTOR):
+            faded = part[j] * decay
+            part[j] = faded if faded > 1e-18 else 0.0
+    ts[surface + own[table[k, LOCATION] + location] - block * table[k, ENTRIES] + p] = 1.0
+    return surface
+
+
+@inlined
+def compare(k, surface, table, centroids, ts, dist):
+    """Distances of all units from a surface: the closest."""
+    unit0, vectors = table[k, UNIT], -(-table[k, ENTRIES] // VECTOR)
     f, closest = 0, np.inf
     for u in range(table[k, UNITS]):
-        apart = squared_distance(ts, surface0, centroids, table[k, UPDATE] + u * vectors * VECTOR, vectors)
+        apart = squared_distance(ts, surface, centroids, table[k, UPDATE] + u * vectors * VECTOR, vectors)
         dist[unit0 + u] = sqrt(apart)
         if apart < closest:
             f, closest = u, apart
@@ -214,17 +254,17 @@ def see(k, now, location, p, table, own, start, runs, pace, centroids, context, 
 
 
 @inlined
-def approach(k, f, gain, table, centroids, ts):
-    """c += gain (ts - c), where the surface is written out."""
+def approach(k, f, surface, gain, table, centroids, ts):
+    """C += gain (ts - c), where there is a surface."""
     vectors = -(-table[k, ENTRIES] // VECTOR)
     begin = table[k, UPDATE] + f * vectors * VECTOR
     add_scaled(centroids, begin, -gain, centroids, begin, vectors)
-    add_scaled(centroids, begin, gain, ts, table[k, SURFACE], vectors)
+    add_scaled(centroids, begin, gain, ts, surface, vectors)
 
 
 @inlined
-def follow(k, now, location, p, table, own, pace, centroids, norms, scale, moved, noted, amplitude, live, is_live, frame,
-           context, since, state, norm, dist):  # fmt: skip
+def follow(k, now, location, p, table, own, pace, centroids, norms, scale, moved, noted, amplitude, live, is_live,
+           frame, context, since, state, norm, dist):  # fmt: skip
     """Let the dot products of a Full layer follow the event: the closest unit."""
     units, lanes, unit0, state0 = table[k, UNITS], table[k, LANES], table[k, UNIT], table[k, STATE]
     context0, block0 = table[k, CONTEXT], table[k, BLOCK]
@@ -257,7 +297,7 @@ def follow(k, now, location, p, table, own, pace, centroids, norms, scale, moved
 
 @inlined
 def drift(k, f, gain, now, table, pace, centroids, norms, scale, moved, noted, amplitude, live, frame, state, norm):
-    """c += gain (ts - c) in a Full layer: its norm and dot product, A and H."""
+    """C += gain (ts - c) in a Full layer: its norm and dot product, A and H."""
     unit, dot, square = table[k, UNIT] + f, table[k, STATE] + f, norm[table[k, BLOCK]]
     left = 1.0 - gain
     norms[unit] = left * left * norms[unit] + 2.0 * gain * left * state[dot] + gain * gain * square

@@ -13,7 +13,7 @@ from math import exp, sqrt
 import numpy as np
 from numba import njit
 
-from timesurf.engines.batch import Array, Batch, Outcome, Parameters
+from timesurf.engines.batch import DEFAULT, Array, Batch, Options, Outcome, Parameters
 from timesurf.engines.geometry import geometry
 from timesurf.layers import Stage
 from timesurf.rule import Rule
@@ -26,19 +26,25 @@ NEVER = -(2**62)  # the time of an entry that has not fired: exp of so long a de
 FROZEN, ONLINE, BATCH = 0, 1, 2  # what becomes of the updates
 
 
-def infer(stages: Stages, parameters: Parameters, batch: Batch, *, trace: bool = False) -> Outcome:
+def infer(
+    stages: Stages, parameters: Parameters, batch: Batch, options: Options = DEFAULT, *, trace: bool = False
+) -> Outcome:
     """Run the events; learn nothing."""
-    return _run(stages, parameters, batch, Rule(), FROZEN, trace=trace)
+    return _run(stages, parameters, batch, Rule(), FROZEN, options, trace=trace)
 
 
-def learn_online(stages: Stages, parameters: Parameters, rule: Rule, batch: Batch) -> Outcome:
+def learn_online(
+    stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
+) -> Outcome:
     """Run the events and update the parameters after each."""
-    return _run(stages, parameters, batch, rule, ONLINE)
+    return _run(stages, parameters, batch, rule, ONLINE, options)
 
 
-def learn_batch(stages: Stages, parameters: Parameters, rule: Rule, batch: Batch) -> Outcome:
+def learn_batch(
+    stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
+) -> Outcome:
     """Run the events with frozen parameters, sum the updates, apply them once."""
-    return _run(stages, parameters, batch, rule, BATCH)
+    return _run(stages, parameters, batch, rule, BATCH, options)
 
 
 def surfaces(stages: Stages, parameters: Parameters, batch: Batch, layer: int) -> Array:
@@ -47,8 +53,8 @@ def surfaces(stages: Stages, parameters: Parameters, batch: Batch, layer: int) -
     if layer > 0:
         arriving = int(infer(stages[:layer], parameters, batch).kept[:, -1].sum())
     stage = stages[layer]
-    rows = np.empty((arriving, int(np.prod(stage.surface_shape))), dtype=parameters.centroids[layer].dtype)
-    _run(stages[: layer + 1], parameters, batch, Rule(), FROZEN, seen=rows)
+    rows = np.empty((arriving, int(np.prod(stage.surface_shape))), dtype=np.float64)
+    _run(stages[: layer + 1], parameters, batch, Rule(), FROZEN, DEFAULT, seen=rows)
     return rows.reshape(arriving, *stage.surface_shape)
 
 
@@ -58,6 +64,7 @@ def _run(
     batch: Batch,
     rule: Rule,
     learn: int,
+    options: Options,
     *,
     trace: bool = False,
     seen: Array | None = None,
@@ -79,10 +86,10 @@ def _run(
         )
         where[k + 1, LOCATION:] = where[k, LOCATION:] + sizes
     total = where[-1]
-    dtype = parameters.centroids[0].dtype
+    dtype = np.dtype(options.dtype)
     layers = range(len(stages))
-    centroids = np.concatenate([parameters.centroids[k].ravel() for k in layers])
-    thresholds = np.concatenate([parameters.thresholds[k] for k in layers])
+    centroids = np.concatenate([parameters.centroids[k].ravel() for k in layers], dtype=dtype)
+    thresholds = np.concatenate([parameters.thresholds[k] for k in layers], dtype=dtype)
     learnt = (centroids, thresholds)
     if learn == BATCH:
         learnt = (np.zeros_like(centroids), np.zeros_like(thresholds))

@@ -21,7 +21,7 @@ from timesurf.layers import Stage, Window
 Array = NDArray[Any]
 
 # sizes
-DENSE = 0  # 1: surfaces are written out; 0: distances are kept running
+HOW = 0  # a layer sees its surfaces: one of the three below
 UNITS = 1
 LANES = 2  # units, rounded up to whole vectors
 ENTRIES = 3  # of a surface
@@ -29,6 +29,7 @@ POLARITIES = 4
 ROWS = 5  # a surface is so many runs of its context ...
 ROW = 6  # ... each so long
 BLOCKS = 7  # neighbourhoods with a state of their own (Tile, Full)
+RUNNING, WRITTEN, KEPT = 0, 1, 2  # not at all, its distances follow; written out anew; kept, and faded with time
 # where the layer's part begins
 LOCATION = 8  # tables over input locations
 RUN = 9  # table of runs
@@ -37,10 +38,10 @@ UNIT = 11  # one a unit
 CENTROID = 12  # entries x lanes: units innermost
 STATE = 13  # running dot products, blocks x lanes
 BLOCK = 14  # one a block
-UPDATE = 15  # what learning adds to: lanes x padded entries where surfaces are written out, else as CENTROID
+UPDATE = 15  # what learning adds to: lanes x padded entries; in running layers as CENTROID
 FEEDBACK = 16  # last time of every output, places x units
 PLACE = 17  # one an output location
-SURFACE = 18  # a block's surfaces, EVENTS x entries
+SURFACE = 18  # surfaces: of a block of events, EVENTS x entries; where kept, BLOCKS x padded entries
 SCORE = 19  # a block's scores, EVENTS x lanes: ts c - ||c||^2 / 2, largest for the closest unit
 COLUMNS = 20
 
@@ -62,34 +63,35 @@ class Plan:
 
 
 @lru_cache(maxsize=64)
-def plan(stages: tuple[Stage, ...], written_out: tuple[bool, ...]) -> Plan:
-    """Lay a network out; `written_out` says which layers write surfaces out and which keep distances running."""
+def plan(stages: tuple[Stage, ...], how: tuple[int, ...]) -> Plan:
+    """Lay a network out; `how` says for each layer how it sees its surfaces."""
     tables = [geometry(stage) for stage in stages]
-    widest = max([len(g.gather) for dense, g in zip(written_out, tables, strict=True) if dense], default=1)
+    widest = max([len(g.gather) for way, g in zip(how, tables, strict=True) if way == WRITTEN], default=1)
     events = int(np.clip(_BLOCK_VALUES // widest // VECTOR * VECTOR, VECTOR, 8 * VECTOR))
     table = np.zeros((len(stages) + 1, COLUMNS), dtype=np.int64)
     runs = []
     for k, (stage, g) in enumerate(zip(stages, tables, strict=True)):
-        dense, window = written_out[k], isinstance(stage.layer, Window)
+        way, window = how[k], isinstance(stage.layer, Window)
         lanes = -(-stage.units // LANE) * LANE
         entries = len(g.gather)
+        padded = -(-entries // VECTOR) * VECTOR
         row = stage.surface_shape[-2] * stage.polarities if window and stage.field else entries
         blocks = g.context // entries
         places = math.prod(stage.output_field)
         runs.append(g.gather[::row])
-        table[k, :LOCATION] = dense, stage.units, lanes, entries, stage.polarities, entries // row, row, blocks
+        table[k, :LOCATION] = way, stage.units, lanes, entries, stage.polarities, entries // row, row, blocks
         sizes = {
             LOCATION: len(g.own),
             RUN: entries // row,
             CONTEXT: g.context + VECTOR,
             UNIT: lanes,
             CENTROID: entries * lanes,
-            STATE: 0 if dense else blocks * lanes,
-            BLOCK: 0 if dense else blocks,
-            UPDATE: (-(-entries // VECTOR) * VECTOR if dense else entries) * lanes,
+            STATE: blocks * lanes if way == RUNNING else 0,
+            BLOCK: 0 if way == WRITTEN else blocks,
+            UPDATE: (entries if way == RUNNING else padded) * lanes,
             FEEDBACK: places * stage.units,
             PLACE: places,
-            SURFACE: events * entries + VECTOR if dense else 0,
+            SURFACE: {RUNNING: 0, WRITTEN: events * entries + VECTOR, KEPT: blocks * padded}[way],
             SCORE: events * lanes,
         }
         for column in range(LOCATION, COLUMNS):

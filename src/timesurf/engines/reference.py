@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from timesurf.engines.batch import Array, Batch, Outcome, Parameters
+from timesurf.engines.batch import DEFAULT, Array, Batch, Options, Outcome, Parameters
 from timesurf.layers import Place, Stage
 from timesurf.rule import Rule, centroid_step, separability, sign, threshold_steps
 
@@ -36,17 +36,23 @@ class Step:
     x: Place  # where the output goes
 
 
-def infer(stages: Stages, parameters: Parameters, batch: Batch, *, trace: bool = False) -> Outcome:
+def infer(
+    stages: Stages, parameters: Parameters, batch: Batch, options: Options = DEFAULT, *, trace: bool = False
+) -> Outcome:
     """Run the events; learn nothing."""
     return _run(stages, parameters, batch, trace=trace)
 
 
-def learn_online(stages: Stages, parameters: Parameters, rule: Rule, batch: Batch) -> Outcome:
+def learn_online(
+    stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
+) -> Outcome:
     """Run the events and update the parameters after each."""
     return _run(stages, parameters, batch, rule=rule, learnt=parameters)
 
 
-def learn_batch(stages: Stages, parameters: Parameters, rule: Rule, batch: Batch) -> Outcome:
+def learn_batch(
+    stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
+) -> Outcome:
     """Run the events with frozen parameters, sum the updates, apply them once."""
     total = Parameters(
         *([np.zeros_like(a) for a in arrays] for arrays in (parameters.centroids, parameters.thresholds))

@@ -1,15 +1,17 @@
 """What numba does not turn into vector instructions by itself.
 
-`decayed(x)` is exp(x) for x <= 0. numba calls the C library's exp one number at a time. Here 2^k is built from the bits of an integer and the rest,
-|r| <= ln(2)/2, is a Taylor sum: absolute error 2e-7 in float32, 4e-16 in float64. Below -40 the result is 0, not
-4e-18: an entry that never fired is exactly 0, and no denormal, which would cost a factor of five, ever appears.
+`decayed(x)` is exp(x) for x <= 0. numba calls the C library's exp for one number at a time. Here 2^k is built from the
+bits of an integer, and the rest, |r| <= ln(2)/2, is a Taylor sum: absolute error 2e-7 in float32, 4e-16 in float64.
+Below -40 the result is 0, not 4e-18: an entry that never fired is exactly 0, and denormals, which would cost a factor
+of five, never appear.
 
-`elapsed`, `add_scaled` and `squared_distance` work on VECTOR entries at once. A loop would first have to prove, every time, that its two
-arrays do not overlap, and would leave the entries that do not fill a vector to be done one by one.
+`elapsed`, `add_scaled` and `squared_distance` work on VECTOR entries at once. A loop would first have to prove, every
+time, that its two arrays do not overlap, and would leave the entries that do not fill a vector to be done one by one.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from math import factorial
 
 import numpy as np
@@ -109,12 +111,7 @@ def add_scaled(typing_context, to, at, gain, source, begin, vectors):
 
     def build(context, builder, signature, arguments):
         to, at, gain, source, begin, vectors = arguments
-        with cgutils.for_range_slice(
-            builder, vectors.type(0), _times_vector(builder, vectors), vectors.type(VECTOR)
-        ) as (
-            j,
-            _,
-        ):
+        with _each(builder, vectors) as j:
             target, numbers = _vector_at(context, builder, signature.args[0], to, builder.add(at, j))
             values, _ = _vector_at(context, builder, signature.args[3], source, builder.add(begin, j))
             product = builder.fmul(_all_lanes(builder, numbers, gain), builder.load(values, align=4), flags=_FUSED)
@@ -134,13 +131,8 @@ def squared_distance(typing_context, one, at, other, begin, vectors):
         one, at, other, begin, vectors = arguments
         number = context.get_value_type(signature.return_type)
         total = cgutils.alloca_once_value(builder, ir.Constant(ir.VectorType(number, VECTOR), [0.0] * VECTOR))
-        with cgutils.for_range_slice(
-            builder, vectors.type(0), _times_vector(builder, vectors), vectors.type(VECTOR)
-        ) as (
-            j,
-            _,
-        ):
-            mine, numbers = _vector_at(context, builder, signature.args[0], one, builder.add(at, j))
+        with _each(builder, vectors) as j:
+            mine, _ = _vector_at(context, builder, signature.args[0], one, builder.add(at, j))
             theirs, _ = _vector_at(context, builder, signature.args[2], other, builder.add(begin, j))
             apart = builder.fsub(builder.load(mine, align=4), builder.load(theirs, align=4))
             square = builder.fmul(apart, apart, flags=_FUSED)
@@ -154,8 +146,13 @@ def squared_distance(typing_context, one, at, other, begin, vectors):
     return one.dtype(one, types.intp, other, types.intp, types.intp), build
 
 
-def _times_vector(builder, vectors):
-    return builder.mul(vectors, vectors.type(VECTOR))
+@contextmanager
+def _each(builder, vectors):
+    """A loop over so many vectors; gives where each begins."""
+    number = vectors.type
+    end = builder.mul(vectors, number(VECTOR))
+    with cgutils.for_range_slice(builder, number(0), end, number(VECTOR)) as (begin, _):
+        yield begin
 
 
 def _vector_at(context, builder, array_type, array, index):
