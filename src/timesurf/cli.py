@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -92,6 +93,20 @@ def demo(
     )
 
 
+@app.command()
+def warmup() -> None:
+    """Compile the CPU kernels for this machine now, so that the first run does not wait for it.
+
+    Example: timesurf warmup
+    """
+    from timesurf.engines import cpu
+
+    began = time.perf_counter()
+    with console.status("Compiling ..."):
+        cpu.warm_up()
+    console.print(f"Compiled in {time.perf_counter() - began:.0f} s, and kept on disk.", highlight=False)
+
+
 @bench.command("classification")
 def bench_classification(
     networks: Annotated[int, typer.Option(min=1, help="How many independent networks.")] = 10,
@@ -123,6 +138,60 @@ def bench_classification(
         highlight=False,
     )
     _write_json(json_file, result)
+
+
+@bench.command("speed")
+def bench_speed(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Less data, fewer repeats: a look, not a measurement.")
+    ] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw how cost grows into this file.", dir_okay=False)] = None,
+    json_file: Json = None,
+) -> None:
+    """Events a second of every job, beside the plain engine and the machine's multiply-add peak.
+
+    Example: timesurf bench speed --json speed.json --plot speed.png
+    """
+    from timesurf import plots
+    from timesurf.bench import speed
+
+    _check_writable(json_file)
+    _check_writable(plot)
+    with console.status("Measuring ...") as status:
+        result = speed.run(quick=quick, progress=lambda what: status.update(f"Measuring {what} ..."))
+    console.print(_speed_table(result))
+    for name, rows in result["growth"].items():
+        cells = "   ".join(f"{row[name]:,}: {row['infer_ns']:.0f}" for row in rows)
+        console.print(f"  ns an event by {name:8s} {cells}", highlight=False)
+    about = result["machine"]
+    console.print(
+        f"One core of {about['processor']}: {result['multiply_adds_per_s'] / 1e9:.0f} G multiply-adds/s in float32.",
+        highlight=False,
+    )
+    if plot is not None:
+        plots.growth(result["growth"]).savefig(plot, dpi=120)
+        console.print(f"Figure written to {plot}", highlight=False)
+    _write_json(json_file, result)
+
+
+def _speed_table(result: dict[str, Any]) -> Table:
+    table = Table(title="Events a second, in millions")
+    for column in ("network", "job", "one core", "all cores", "plain engine", "faster", "of peak"):
+        table.add_column(column, justify="left" if column in ("network", "job") else "right")
+    for name, network in result["networks"].items():
+        for job in ("infer", "batch", "online"):
+            row = network[job]
+            every, share = row.get("all_cores_events_per_s"), row.get("share_of_peak")
+            table.add_row(
+                name,
+                job,
+                f"{row['events_per_s'] / 1e6:.2f}",
+                f"{every / 1e6:.2f}" if every else "-",
+                f"{row['plain_events_per_s'] / 1e6:.4f}",
+                f"{row['times_plain']:.0f} x" if row["times_plain"] >= 10 else f"{row['times_plain']:.1f} x",
+                f"{share:.0%}" if share else "-",
+            )
+    return table
 
 
 def _table1(result: dict[str, Any]) -> Table:

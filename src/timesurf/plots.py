@@ -55,3 +55,16 @@ def compare_features(sup3r: Network, kmeans: Network, use: Array, accuracy: tupl
         axes[row, 0].set_ylabel(f"{name}\n{value:.1%} of events right", fontsize=12)
     fig.suptitle("Layer-1 features: k-means blends characters, Sup3r finds the two that tell the class")
     return fig
+
+
+def growth(measured: dict[str, list[dict[str, float]]]) -> Figure:
+    """Cost of an event as one size of the network grows, a panel a size."""
+    fig, axes = figure(1, len(measured), (3.0 * len(measured), 3.0))
+    for ax, (name, rows) in zip(axes[0], measured.items(), strict=True):
+        ax.plot([row[name] for row in rows], [row["infer_ns"] for row in rows], "o-")
+        ax.set_xlabel({"field": "entries of the field", "window": "side of the window"}.get(name, name))
+        ax.set_ylim(bottom=0)
+        if name in ("field", "events"):
+            ax.set_xscale("log")
+    axes[0, 0].set_ylabel("ns an event, one core")
+    return fig

@@ -6,6 +6,8 @@ never on the number of threads, and lanes are summed in order: any number of thr
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 import threading
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +40,7 @@ from timesurf.engines.plan import (
     Plan,
     plan,
 )
-from timesurf.layers import Stage, Window
+from timesurf.layers import Full, Stage, Window, stack
 from timesurf.rule import Rule
 
 Stages = tuple[Stage, ...]
@@ -45,6 +48,7 @@ Stages = tuple[Stage, ...]
 _EVENTS_A_LANE = 1 << 14  # fewer are not worth the sums that a lane brings with it
 _MOST_LANES = 16
 _LANE_BYTES = 256 << 20  # of all lanes' sums together
+_KEPT_SHAPES = 8  # networks whose workspaces are kept
 
 
 def infer(
@@ -77,6 +81,7 @@ def learn_online(
     stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
 ) -> Outcome:
     """Run the events and update the parameters after each: one event after another, so on one core."""
+    _announce(online.run)
     return online.learn(stages, parameters, rule, batch)
 
 
@@ -135,6 +140,7 @@ def _run(
                 outcome.kept, outcome.votes, record.winner, record.distance, record.S, record.passed,
             )  # fmt: skip
 
+    _announce(frozen.run)
     with _one_blas_thread():
         if options.threads == 1 or len(lanes) == 1:
             for number in range(len(lanes)):
@@ -194,49 +200,87 @@ _free: dict[Any, list[tuple[Array, ...]]] = {}
 _lock = threading.Lock()
 
 
+def memory(stages: Stages, counts: Array, options: Options = DEFAULT, *, learn: bool) -> int:
+    """Bytes that running a batch of recordings with so many events each takes, beyond the batch itself.
+
+    threads x (contexts and scratch of a lane) + lanes x (sums of a lane, when learning) + one copy of the parameters
+    """
+    p, size = _plan(stages), np.dtype(options.dtype).itemsize
+    lanes = len(_deal(counts, _most_lanes(p, options.dtype) if learn else _MOST_LANES))
+    arrays = _workspace_arrays(p, options.dtype, np.int32, _room(int(counts.max(initial=1))))
+    space = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in arrays)
+    sums = size * int(p.table[-1, UPDATE] + 2 * p.table[-1, UNIT]) if learn else 0
+    copy = size * int(p.table[-1, CENTROID] + 2 * p.table[-1, UNIT])
+    return int(min(options.threads or cores(), lanes) * space + lanes * sums + copy)
+
+
 @contextmanager
 def _workspace(p: Plan, dtype: Any, time: Any, longest: int) -> Iterator[tuple[Array, ...]]:
     """A kernel's memory: contexts and scratch, kept from call to call for networks of the same shape."""
-    room = 1 << max(longest - 1, 1).bit_length()
-    key = (id(p), dtype, time, room)
+    key = (id(p), dtype, time, _room(longest))
     with _lock:
         spare = _free.setdefault(key, [])
         space = spare.pop() if spare else None
     if space is None:
-        space = _new_workspace(p, dtype, time, room)
+        space = tuple(np.zeros(shape, dtype) for shape, dtype in _workspace_arrays(p, dtype, time, _room(longest)))
+        clock, context, _, _, since, feedback, spoke, *_ = space
+        frozen.clear(context, since, feedback, spoke, clock)
     yield space
     with _lock:
-        if len(_free) > 8:
+        if len(_free) > _KEPT_SHAPES:
             _free.clear()
         _free.setdefault(key, []).append(space)
 
 
-def _new_workspace(p: Plan, dtype: Any, time: Any, longest: int) -> tuple[Array, ...]:
-    total, layers = p.table[-1], len(p.table) - 1
-    clock = np.zeros(1, dtype=np.int64)
-    times = [np.empty(total[column], dtype=time) for column in (CONTEXT, BLOCK, FEEDBACK, PLACE)]
-    frozen.clear(*times, clock)
-    context, since, feedback, spoke = times
-    return (
-        clock,
-        context,
-        np.zeros(total[STATE], dtype=dtype),
-        np.zeros(total[BLOCK], dtype=dtype),
-        since,
-        feedback,
-        spoke,
-        np.zeros(total[PLACE], dtype=dtype),
-        np.zeros(total[PLACE]),
-        np.zeros(total[SURFACE], dtype=dtype),
-        np.zeros(total[SCORE], dtype=dtype),
-        np.zeros((5, layers + 1, p.events), dtype=time),
-        np.zeros((4, layers, p.events), dtype=dtype),
-        np.zeros((2, layers, p.events)),
-        np.zeros((layers, p.events), dtype=time),
-        np.zeros((4, layers, longest), dtype=time),
-        np.zeros((2, layers, longest), dtype=dtype),
-        np.zeros(total[STATE], dtype=dtype),
-    )
+def _workspace_arrays(p: Plan, dtype: Any, time: Any, longest: int) -> list[tuple[tuple[int, ...], Any]]:
+    """Shape and type of the kernel's INOUT and WORK arrays, in its order."""
+    total, layers, events = p.table[-1].tolist(), len(p.table) - 1, p.events
+    return [
+        ((1,), np.int64),  # clock
+        ((total[CONTEXT],), time),
+        ((total[STATE],), dtype),
+        ((total[BLOCK],), dtype),  # norm
+        ((total[BLOCK],), time),  # since
+        ((total[FEEDBACK],), time),
+        ((total[PLACE],), time),  # spoke
+        ((total[PLACE],), dtype),  # crowd
+        ((total[PLACE],), np.float64),  # previous
+        ((total[SURFACE],), dtype),
+        ((total[SCORE],), dtype),
+        ((5, layers + 1, events), time),  # arriving
+        ((4, layers, events), dtype),  # figures
+        ((2, layers, events), np.float64),  # signals
+        ((layers, events), time),  # chain
+        ((4, layers, longest), time),  # logs
+        ((2, layers, longest), dtype),  # weights
+        ((total[STATE],), dtype),  # later
+    ]
+
+
+def _room(longest: int) -> int:
+    """Room for the longest recording, rounded up so that workspaces can be shared."""
+    return 1 << max(longest - 1, 1).bit_length()
+
+
+def warm_up() -> None:
+    """Compile every kernel for this machine, now rather than on first use. The result is kept on disk."""
+    stages = stack([Window(3, units=2, tau=1), Full(units=2, tau=1)], (3,), 1)
+    parameters = Parameters([np.zeros((2, *s.surface_shape)) for s in stages], [np.full(2, np.inf)] * 2)
+    for time in (np.int32, np.int64):
+        batch = Batch(np.zeros(1, np.int32), np.zeros(1, time), np.array([0, 1]), np.zeros(1, np.int64))
+        learn_online(stages, parameters, Rule(), batch)
+        for dtype in ("float32", "float64"):
+            learn_batch(stages, parameters, Rule(), batch, Options(dtype))
+
+
+def _announce(kernel: Any) -> None:
+    """Say that the first use on a machine takes a while: nothing has been compiled for it yet."""
+    try:
+        kept = any(Path(kernel._cache.cache_path).glob(f"{kernel.py_func.__module__.rpartition('.')[2]}.run-*.nbc"))
+    except (AttributeError, OSError):
+        return
+    if not kept and not kernel.signatures:
+        logging.getLogger("timesurf").warning("Compiling for this machine, once: about half a minute ...")
 
 
 def cores() -> int:

@@ -1,0 +1,135 @@
+"""How fast the engines are: events/s beside the plain engine and beside the machine's multiply-add peak, in one run.
+
+Machines are shared and noisy, so every figure that compares stands on measurements made one after another here.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from timesurf.bench import machine, workloads
+from timesurf.datasets import sentences
+from timesurf.engines import Options, load, pack
+from timesurf.events import Recordings
+from timesurf.layers import Full, Layer, Window
+from timesurf.model import Network
+from timesurf.presets import SENTENCES
+from timesurf.rule import Rule
+
+_SLOW = Rule(alpha=1e-12, beta=1e-12, gamma=1e-12, delta=1e-12)  # learns, but drifts nowhere while it is timed
+JOBS = ("infer", "batch", "online")
+
+
+def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """Measure all; `quick` takes less data and fewer repeats."""
+    about = machine.describe()
+    seconds = 0.05 if quick else 1.0
+    progress("multiply-add peak")
+    peak = multiply_add_peak(seconds)
+    result: dict[str, Any] = {"machine": about, "multiply_adds_per_s": peak, "networks": {}, "growth": {}}
+    for name, network, data in _networks(2 if quick else 120):
+        progress(name)
+        result["networks"][name] = _measure(network, data, about["cores"], seconds, peak)
+    for name, rows in _growth(quick):
+        progress(f"growth with {name}")
+        result["growth"][name] = [
+            {name: size, "infer_ns": 1e9 / _rate(network, data, "infer", 1, seconds / 3)}
+            for size, network, data in rows
+        ]
+    return result
+
+
+def multiply_add_peak(seconds: float) -> float:
+    """Multiply-adds a second of one core in float32: a large matrix product, the densest arithmetic there is."""
+    n = 1024
+    a = np.random.default_rng(0).random((n, n), dtype=np.float32)
+    with threadpool_limits(1, user_api="blas"):
+        return n**3 * _per_second(lambda: a @ a, seconds)
+
+
+def _measure(network: Network, data: Recordings, cores: int, seconds: float, peak: float) -> dict[str, Any]:
+    """Events/s of every job: one thread, all threads, the plain engine; and the share of the peak."""
+    products = sum(math.prod(s.surface_shape) * s.units for s in network.stages if isinstance(s.layer, Window))
+    few = data[: max(1, len(data) // 60)]
+    row: dict[str, Any] = {"multiply_adds_an_event": products}
+    for job in JOBS:
+        one = _rate(network, data, job, 1, seconds)
+        plain = _rate(network, few, job, 1, seconds, engine="plain")
+        row[job] = {"events_per_s": one, "plain_events_per_s": plain, "times_plain": one / plain}
+        if job != "online":
+            every = _rate(network, data, job, cores, seconds)
+            row[job] |= {"all_cores_events_per_s": every, "times_one_core": every / one}
+            if products:
+                row[job]["share_of_peak"] = one * products / peak
+    return row
+
+
+def _rate(network: Network, data: Recordings, job: str, threads: int, seconds: float, *, engine: str = "cpu") -> float:
+    """Events a second of one job, the best of some repeats."""
+    functions, options = load(engine), Options("float32", threads)
+    batch, parameters, stages = pack(data, network.class_numbers(data)), network.parameters.copy(), network.stages
+    calls: dict[str, Callable[[], Any]] = {
+        "infer": lambda: functions.infer(stages, parameters, batch, options),
+        "batch": lambda: functions.learn_batch(stages, parameters, _SLOW, batch, options),
+        "online": lambda: functions.learn_online(stages, parameters, _SLOW, batch, options),
+    }
+    return len(batch.entry) * _per_second(calls[job], seconds)
+
+
+def _per_second(call: Callable[[], Any], seconds: float) -> float:
+    """Calls a second: the fastest of as many as fit in the time, at least three. The first, untimed, warms up."""
+    call()
+    best, end, repeats = math.inf, time.perf_counter() + seconds, 0
+    while repeats < 3 or time.perf_counter() < end:
+        began = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - began)
+        repeats += 1
+    return 1 / best
+
+
+def _started(layers: tuple[Layer, ...], data: Recordings) -> Network:
+    """A network with a start that keeps every event: thresholds learn, and nothing is rejected."""
+    classes = np.unique(data.labels)  # type: ignore[arg-type]
+    return Network(layers, data.field, data.polarities, classes).start(data[:20], margin=1.4)
+
+
+def _networks(recordings: int) -> Iterator[tuple[str, Network, Recordings]]:
+    data = workloads.strokes(recordings)
+    yield "nmnist", _started(workloads.NMNIST, data), data
+    yield "deeper", _started(workloads.DEEPER, data), data[: max(1, recordings // 4)]
+    words = sentences.make(recordings)
+    yield "sentences", _started(SENTENCES.layers, words), words
+
+
+def _growth(quick: bool) -> Iterator[tuple[str, Iterator[tuple[int, Network, Recordings]]]]:
+    """One size changed at a time from the N-MNIST network."""
+    first, last = workloads.NMNIST
+    recordings = 2 if quick else 20
+    data = workloads.strokes(recordings)
+
+    def vary(sizes: list[int], layers: Callable[[int], tuple[Layer, ...]]) -> Iterator[tuple[int, Network, Recordings]]:
+        return ((size, _started(layers(size), data), data) for size in sizes)
+
+    def lengths(sizes: list[int]) -> Iterator[tuple[int, Network, Recordings]]:
+        for size in sizes:
+            longer = workloads.strokes(recordings, events=size)
+            yield size, _started(workloads.NMNIST, longer), longer
+
+    def fields(sizes: list[tuple[int, int]]) -> Iterator[tuple[int, Network, Recordings]]:
+        for size in sizes:
+            anywhere = workloads.scattered(size, 32, recordings=recordings)
+            yield math.prod(size), _started((Full(tau="1 ms"),), anywhere), anywhere
+
+    yield "events", lengths([1000, 4000, 16000])
+    yield "units", vary([8, 16, 32, 64, 128], lambda n: (replace(first, units=n), last))
+    yield "window", vary([3, 5, 9, 13, 17], lambda n: (Window(n, units=32, tau="100 ms"), last))
+    yield "field", fields([(28, 28), (64, 64), (128, 128), (240, 180)])
+    yield "layers", vary([1, 2, 3, 4], lambda n: (first, *[Window(3, units=32, tau="20 ms")] * (n - 1), last))

@@ -1,0 +1,58 @@
+"""Networks and recordings to measure speed with, made on the spot: no download, the same everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.events import Recordings
+from timesurf.layers import Full, Layer, Window
+
+Array = NDArray[Any]
+
+
+def strokes(recordings: int, seed: int = 0, *, events: int = 4050, field: tuple[int, int] = (28, 28)) -> Recordings:
+    """Recordings like N-MNIST's: a pen stroke that shakes in front of the sensor for 300 ms, labelled 0 to 9.
+
+    Where events fall close together in place and time, surfaces and caches look as they do with a camera.
+
+    >>> strokes(2, events=100)
+    Recordings(2 recordings, 200 events, field 28 x 28, 1 polarity, 2 labels)
+    """
+    rng = np.random.default_rng(seed)
+    t = np.sort(rng.integers(0, 300_000, (recordings, events)), axis=1)
+    corners = rng.uniform(0.2, 0.8, (recordings, 4, 2)) * field
+    along = rng.random((recordings, events, 1))
+    bend = np.stack([(1 - along) ** 3, 3 * along * (1 - along) ** 2, 3 * along**2 * (1 - along), along**3])
+    place = (bend * corners.transpose(1, 0, 2)[:, :, None, :]).sum(axis=0)
+    place += 3 * np.sin(t[..., None] / 300_000 * 2 * np.pi * np.array([1, 1.5])) + rng.normal(0, 0.7, place.shape)
+    x, y = (np.clip(place[..., d], 0, field[d] - 1).astype(np.uint16).ravel() for d in range(2))
+    offsets = np.arange(recordings + 1) * events
+    return Recordings(
+        [x, y], t.ravel().astype(np.int32), offsets=offsets, field=field, labels=np.arange(recordings) % 10
+    )
+
+
+NMNIST: tuple[Layer, ...] = (Window(9, units=32, tau="100 ms"), Full(tau="1 ms"))
+DEEPER: tuple[Layer, ...] = (
+    Window(9, units=32, tau="10 ms"),
+    Window(3, units=64, tau="20 ms", feedback_tau="10 ms"),
+    Full(tau="20 ms"),
+)
+
+
+def scattered(field: tuple[int, int], polarities: int, events: int = 4050, recordings: int = 20) -> Recordings:
+    """Events anywhere on a field: the hardest case for the caches."""
+    rng = np.random.default_rng(0)
+    total = events * recordings
+    return Recordings(
+        [rng.integers(0, n, total) for n in field],
+        np.tile(np.sort(rng.integers(0, 300_000, events)), recordings),
+        rng.integers(0, polarities, total),
+        np.arange(recordings + 1) * events,
+        field=field,
+        polarities=polarities,
+        labels=np.arange(recordings) % 10,
+    )

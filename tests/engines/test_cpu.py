@@ -1,0 +1,121 @@
+"""What the CPU engine promises beyond the reference: threads, memory, long times."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.random_networks import cases
+from timesurf import Recordings, Rule
+from timesurf.bench import workloads
+from timesurf.engines import Options, cpu, pack, reference
+from timesurf.engines.vector import FASTMATH, decayed
+from timesurf.model import Network
+
+
+def network(data, layers=workloads.NMNIST):
+    return Network(layers, data.field, data.polarities, range(10)).start(data, sample=4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_same_bits_for_any_number_of_threads(monkeypatch, dtype):
+    monkeypatch.setattr(cpu, "_EVENTS_A_LANE", 2000)
+    data = workloads.strokes(30, events=700)
+    net = network(data, workloads.DEEPER)
+    results = []
+    for threads in (1, 2, 4):
+        parameters = net.parameters.copy()
+        batch = pack(data, net.class_numbers(data))
+        outcome = cpu.learn_batch(net.stages, parameters, Rule(1e-5, 1e-6), batch, Options(dtype, threads))
+        seen = cpu.infer(net.stages, parameters, batch, Options(dtype, threads), trace=True)
+        arrays = [*parameters.centroids, *parameters.thresholds, outcome.votes, seen.trace.distance, seen.trace.S]
+        results.append([a.tobytes() for a in arrays])
+    assert results[0] == results[1] == results[2]
+
+
+def test_every_recording_goes_to_one_lane_and_lanes_are_balanced(rng):
+    counts = rng.integers(1000, 9000, 200)
+    lanes = cpu._deal(counts, 8)
+    assert sorted(np.concatenate(lanes).tolist()) == list(range(200))
+    loads = [counts[lane].sum() for lane in lanes]
+    assert max(loads) < 1.02 * min(loads)
+
+
+@given(case=cases())
+@settings(max_examples=20)
+def test_memory_of_an_earlier_recording_is_gone(case):
+    """Workspaces are kept between calls and never cleared: results must not depend on what ran before."""
+    once = cpu.infer(case.stages, case.parameters, case.batch, trace=True)
+    for _ in range(3):
+        again = cpu.infer(case.stages, case.parameters, case.batch, trace=True)
+        np.testing.assert_array_equal(once.trace.distance, again.trace.distance)
+        np.testing.assert_array_equal(once.trace.S, again.trace.S)
+
+
+@pytest.mark.parametrize("start", [0, 2**31 - 5, 2**32 - 5, 2**53 + 1])
+@pytest.mark.parametrize("stretch", [1, 10**7])
+def test_late_and_long_recordings_lose_no_precision(start, stretch):
+    """Hours after the clock began, or hours long, surfaces are those of the reference."""
+    t = start + np.cumsum([0, 3, 0, 7, 40, 2, 9, 300]) * stretch
+    data = Recordings([[0, 1, 2, 1, 0, 3, 2, 1]], t, field=(4,))
+    layers = [workloads.Window(3, units=3, tau=20.0 * stretch), workloads.Full(units=2, tau=30.0 * stretch)]
+    net = Network(layers, (4,), 1, [0, 1]).start(data)
+    expected = reference.infer(net.stages, net.parameters, pack(data), trace=True).trace
+    found = cpu.infer(net.stages, net.parameters, pack(data), trace=True).trace
+    np.testing.assert_array_equal(found.winner, expected.winner)
+    np.testing.assert_allclose(found.distance, expected.distance, rtol=1e-9)
+    online, right = net.parameters.copy(), net.parameters.copy()
+    cpu.learn_online(net.stages, online, Rule(0.1, 0.1), pack(data))
+    reference.learn_online(net.stages, right, Rule(0.1, 0.1), pack(data))
+    for a, b in zip(online.centroids, right.centroids, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9)
+
+
+def test_equal_centroids_tie_to_the_lowest_unit():
+    data = workloads.strokes(2, events=500)
+    net = network(data)
+    for c in net.parameters.centroids:
+        c[:] = c[0]
+    trace = cpu.infer(net.stages, net.parameters, pack(data), Options("float32"), trace=True).trace
+    assert (trace.winner == 0).all()
+
+
+@pytest.mark.parametrize("learn", [False, True])
+def test_memory_is_what_the_formula_says(learn):
+    """Beyond the data: grows with the batch and the lanes, not with the data set."""
+    data = workloads.strokes(64)
+    net = network(data)
+    batch = pack(data, net.class_numbers(data))
+    cpu._free.clear()
+    options = Options("float32", 1)
+    cpu.infer(net.stages, net.parameters, pack(data[:1]), options)  # compiled and planned
+    cpu._free.clear()
+    tracemalloc.start()
+    if learn:
+        cpu.learn_batch(net.stages, net.parameters, Rule(0, 0, 0, 0), batch, options)
+    else:
+        cpu.infer(net.stages, net.parameters, batch, options)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    formula = cpu.memory(net.stages, np.diff(batch.offsets), options, learn=learn)
+    assert 0.5 * formula < peak < 1.1 * formula
+
+
+@pytest.mark.parametrize(("dtype", "error"), [(np.float32, 3e-7), (np.float64, 5e-16)])
+def test_decay_is_exp_within_its_stated_error(dtype, error):
+    from numba import njit
+
+    @njit(fastmath=FASTMATH)
+    def every(x, out):
+        for i in range(len(x)):
+            out[i] = decayed(x[i])
+
+    x = np.concatenate([-np.logspace(-9, np.log10(39.9), 5000), [0.0]]).astype(dtype)
+    out = np.empty_like(x)
+    every(x, out)
+    assert np.abs(out - np.exp(x.astype(np.float64))).max() < error
+    assert out[-1] == 1
+    never = np.full(7, -1e12, dtype=dtype)
+    every(never, never)
+    assert (never == 0).all()
