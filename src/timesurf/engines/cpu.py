@@ -128,31 +128,35 @@ def _run(
     )
     counts = np.diff(batch.offsets)
     lanes = _deal(counts, _most_lanes(p, dtype) if learn else _MOST_LANES)
-    sums = [_Sums.zeros(*(p.table[-1, (UPDATE, UNIT)] if learn else (0, 0)), dtype) for _ in lanes]
 
-    def work(number: int) -> None:
-        chosen = lanes[number]
+    def work(chosen: Array) -> _Sums:
+        sums = _Sums.zeros(*(p.table[-1, (UPDATE, UNIT)] if learn else (0, 0)), dtype)
         with _workspace(p, dtype, batch.t.dtype, int(counts[chosen].max(initial=1))) as space:
             frozen.run(
                 batch.entry, batch.t, batch.offsets, batch.label, chosen, p.table, p.own, p.start, p.runs, p.out, p.gap,
-                *settings, *weights, *space,
-                sums[number].centroids, sums[number].gains, sums[number].thresholds,
+                *settings, *weights, *space, sums.centroids, sums.gains, sums.thresholds,
                 outcome.kept, outcome.votes, record.winner, record.distance, record.S, record.passed,
             )  # fmt: skip
+        return sums
 
+    threads = min(options.threads or cores(), len(lanes))
+    each = map if threads == 1 else _pool(threads).map
     _announce(frozen.run)
     with _one_blas_thread():
-        if options.threads == 1 or len(lanes) == 1:
-            for number in range(len(lanes)):
-                work(number)
-        else:
-            list(_pool(options.threads or cores()).map(work, range(len(lanes))))
+        sums = list(each(work, lanes))
+        list(each(lambda part: _add_up(sums, part, threads), range(threads)))
     if not trace:
         outcome.trace = None
-    for other in sums[1:]:
-        for name in ("centroids", "gains", "thresholds"):
-            np.add(getattr(sums[0], name), getattr(other, name), out=getattr(sums[0], name))
     return outcome, sums[0]
+
+
+def _add_up(sums: list[_Sums], part: int, parts: int) -> None:
+    """Add the other lanes to the first, in their order: one of so many parts of the arrays."""
+    for name in ("centroids", "gains", "thresholds"):
+        arrays = [getattr(lane, name) for lane in sums]
+        here = slice(*(len(arrays[0]) * n // parts for n in (part, part + 1)))
+        for other in arrays[1:]:
+            arrays[0][here] += other[here]
 
 
 def _plan(stages: Stages) -> Plan:
