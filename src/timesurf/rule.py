@@ -43,12 +43,12 @@ class Rule:
     """Rates of Sup3r. Each is one number for all layers, or a tuple with one a layer.
 
     >>> Rule(alpha=1e-3).per_layer(2)
-    array([[1.e-03, 1.e-05, 1.e-04, 5.e-06, 3.e-01],
-           [1.e-03, 1.e-05, 1.e-04, 5.e-06, 3.e-01]])
+    array([[1.e-03, 3.e-05, 1.e-04, 5.e-06, 3.e-01],
+           [1.e-03, 3.e-05, 1.e-04, 5.e-06, 3.e-01]])
     """
 
     alpha: PerLayer = 1e-4  # centroids, weight of dS
-    beta: PerLayer = 1e-5  # centroids, weight of S
+    beta: PerLayer = 3e-5  # centroids, weight of S; the paper prints 1e-5, with which 3 networks in 100 get stuck
     gamma: PerLayer = 1e-4  # thresholds, weight of dS
     delta: PerLayer = 5e-6  # thresholds, weight of S
     d: PerLayer = 0.3  # how close to the border (or the centre) a surface must be to move a threshold

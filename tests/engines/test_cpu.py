@@ -72,6 +72,32 @@ def test_late_and_long_recordings_lose_no_precision(start, stretch):
         np.testing.assert_allclose(a, b, rtol=1e-9)
 
 
+@pytest.mark.parametrize("tau", [1e7, 3e7, 1e12])
+def test_what_never_fired_is_zero_however_slow_the_decay(tau):
+    data = Recordings([[0, 1, 2, 1]], [0, 10, 20, 30], field=(4,))
+    for layer in (workloads.Window(3, units=2, tau=tau), workloads.Full(units=2, tau=tau)):
+        net = Network([layer], (4,), 1, [0, 1]).start(data)
+        expected = reference.infer(net.stages, net.parameters, pack(data), trace=True).trace
+        found = cpu.infer(net.stages, net.parameters, pack(data), trace=True).trace
+        np.testing.assert_allclose(found.distance, expected.distance, rtol=1e-9, atol=1e-7)
+        for learn in ("learn_online", "learn_batch"):
+            one, other = net.parameters.copy(), net.parameters.copy()
+            getattr(cpu, learn)(net.stages, one, Rule(0.1, 0.1), pack(data))
+            getattr(reference, learn)(net.stages, other, Rule(0.1, 0.1), pack(data))
+            np.testing.assert_allclose(one.centroids[0], other.centroids[0], rtol=1e-9)
+
+
+def test_a_network_that_lost_its_way_leaves_nothing_behind():
+    data = workloads.strokes(2, events=300)
+    net = network(data)
+    before = cpu.infer(net.stages, net.parameters, pack(data), trace=True).trace.distance
+    lost = net.parameters.copy()
+    lost.centroids[1][:] = np.nan
+    cpu.infer(net.stages, lost, pack(data))
+    after = cpu.infer(net.stages, net.parameters, pack(data), trace=True).trace.distance
+    np.testing.assert_array_equal(before, after)
+
+
 def test_equal_centroids_tie_to_the_lowest_unit():
     data = workloads.strokes(2, events=500)
     net = network(data)

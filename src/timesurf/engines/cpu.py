@@ -48,6 +48,7 @@ Stages = tuple[Stage, ...]
 _EVENTS_A_LANE = 1 << 14  # fewer are not worth the sums that a lane brings with it
 _MOST_LANES = 16
 _LANE_BYTES = 256 << 20  # of all lanes' sums together
+_LONG = 2**29  # us: what takes longer to fade does not fit in 32 bits twice
 _KEPT_SHAPES = 8  # networks whose workspaces are kept
 
 
@@ -127,13 +128,14 @@ def _run(
         learn,
     )
     counts = np.diff(batch.offsets)
+    t = batch.t if p.gap < _LONG else batch.t.astype(np.int64)
     lanes = _deal(counts, _most_lanes(p, dtype) if learn else _MOST_LANES)
 
     def work(chosen: Array) -> _Sums:
         sums = _Sums.zeros(*(p.table[-1, (UPDATE, UNIT)] if learn else (0, 0)), dtype)
-        with _workspace(p, dtype, batch.t.dtype, int(counts[chosen].max(initial=1))) as space:
+        with _workspace(p, dtype, t.dtype, int(counts[chosen].max(initial=1))) as space:
             frozen.run(
-                batch.entry, batch.t, batch.offsets, batch.label, chosen, p.table, p.own, p.start, p.runs, p.out, p.gap,
+                batch.entry, t, batch.offsets, batch.label, chosen, p.table, p.own, p.start, p.runs, p.out, p.gap,
                 *settings, *weights, *space, sums.centroids, sums.gains, sums.thresholds,
                 outcome.kept, outcome.votes, record.winner, record.distance, record.S, record.passed,
             )  # fmt: skip
@@ -230,6 +232,8 @@ def _workspace(p: Plan, dtype: Any, time: Any, longest: int) -> Iterator[tuple[A
         clock, context, _, _, since, feedback, spoke, *_ = space
         frozen.clear(context, since, feedback, spoke, clock)
     yield space
+    if not np.isfinite(space[2]).all():
+        return  # a network that has lost its way must not leave its dot products to the next
     with _lock:
         if len(_free) > _KEPT_SHAPES:
             _free.clear()
