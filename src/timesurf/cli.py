@@ -162,7 +162,7 @@ def bench_speed(
     console.print(_speed_table(result))
     for name, rows in result["growth"].items():
         cells = "   ".join(f"{row[name]:,}: {row['infer_ns']:.0f}" for row in rows)
-        console.print(f"  ns an event by {name:8s} {cells}", highlight=False)
+        console.print(f"  ns an event by {name:15s} {cells}", highlight=False)
     about = result["machine"]
     console.print(
         f"One core of {about['processor']}: {result['multiply_adds_per_s'] / 1e9:.0f} G multiply-adds/s in float32.",

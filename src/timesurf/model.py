@@ -20,7 +20,8 @@ from timesurf.rule import Rule
 
 Array = NDArray[Any]
 _LOST = 1e3  # surfaces lie between 0 and 1: a centroid out here will see none of them again
-_EVENTS_AT_ONCE = 1 << 19  # packed for an engine at one time: bounds memory beyond the data
+_EVENTS_AT_ONCE = 1 << 22  # packed for an engine at one time: bounds memory beyond the data
+_TRACED_AT_ONCE = 1 << 19  # a trace is larger
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +241,7 @@ class Network:
         k = self._index(layer)
         self._check_input(recordings)
         stages, emitted, counts = self.stages[: k + 1], [], [np.zeros(1, dtype=np.int64)]
-        for part in _parts(recordings, None):
+        for part in _parts(recordings, None, _TRACED_AT_ONCE):
             some = recordings[part]
             trace = self.trace(some)
             passed = trace.passed > k
@@ -363,7 +364,7 @@ def _figures(outcome: Outcome, label: Array) -> dict[str, float]:
     return {"accuracy": accuracy, "kept": metrics.kept(outcome)}
 
 
-def _parts(recordings: Recordings, batch_size: int | None) -> Iterator[slice]:
+def _parts(recordings: Recordings, batch_size: int | None, events: int | None = None) -> Iterator[slice]:
     """Stretches of recordings for an engine: of batch_size, or of a bounded number of events."""
     if batch_size is not None:
         yield from (slice(r, r + batch_size) for r in range(0, len(recordings), batch_size))
@@ -372,6 +373,6 @@ def _parts(recordings: Recordings, batch_size: int | None) -> Iterator[slice]:
     first = 0
     while first < len(recordings):
         before = ends[first - 1] if first else 0
-        last = max(int(np.searchsorted(ends, before + _EVENTS_AT_ONCE)), first + 1)
+        last = max(int(np.searchsorted(ends, before + (events or _EVENTS_AT_ONCE))), first + 1)
         yield slice(first, last)
         first = last

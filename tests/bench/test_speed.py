@@ -12,7 +12,7 @@ def result():
 
 def test_every_network_and_job_is_measured(result):
     assert set(result["networks"]) == {"nmnist", "deeper", "sentences"}
-    assert set(result["growth"]) == {"events", "units", "window", "field", "layers"}
+    assert set(result["growth"]) == {"events", "units", "window", "field", "scattered field", "layers"}
     for network in result["networks"].values():
         assert all(network[job]["events_per_s"] > 0 for job in speed.JOBS)
 

@@ -40,7 +40,7 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     for name, rows in _growth(quick):
         progress(f"growth with {name}")
         result["growth"][name] = [
-            {name: size, "infer_ns": 1e9 / _rate(network, data, "infer", 1, seconds / 3)}
+            {name: size, "infer_ns": 1e9 * _one_more(network, data, seconds / 3)}
             for size, network, data in rows
         ]
     return result
@@ -83,6 +83,14 @@ def _rate(network: Network, data: Recordings, job: str, threads: int, seconds: f
     return len(batch.entry) * _per_second(calls[job], seconds)
 
 
+def _one_more(network: Network, data: Recordings, seconds: float) -> float:
+    """Seconds that one more event takes on one core: what a call costs before its first event is left out."""
+    few = data[: max(1, len(data) // 10)]
+    events = [int(some.counts.sum()) for some in (few, data)]
+    times = [n / _rate(network, some, "infer", 1, seconds) for n, some in zip(events, (few, data), strict=True)]
+    return (times[1] - times[0]) / (events[1] - events[0])
+
+
 def _per_second(call: Callable[[], Any], seconds: float) -> float:
     """Calls a second: the fastest of as many as fit in the time, at least three. The first, untimed, warms up."""
     call()
@@ -112,7 +120,7 @@ def _networks(recordings: int) -> Iterator[tuple[str, Network, Recordings]]:
 def _growth(quick: bool) -> Iterator[tuple[str, Iterator[tuple[int, Network, Recordings]]]]:
     """One size changed at a time from the N-MNIST network."""
     first, last = workloads.NMNIST
-    recordings = 2 if quick else 20
+    recordings = 10 if quick else 40
     data = workloads.strokes(recordings)
 
     def vary(sizes: list[int], layers: Callable[[int], tuple[Layer, ...]]) -> Iterator[tuple[int, Network, Recordings]]:
@@ -123,13 +131,14 @@ def _growth(quick: bool) -> Iterator[tuple[str, Iterator[tuple[int, Network, Rec
             longer = workloads.strokes(recordings, events=size)
             yield size, _started(workloads.NMNIST, longer), longer
 
-    def fields(sizes: list[tuple[int, int]]) -> Iterator[tuple[int, Network, Recordings]]:
-        for size in sizes:
-            anywhere = workloads.scattered(size, 32, recordings=recordings)
-            yield math.prod(size), _started((Full(tau="1 ms"),), anywhere), anywhere
+    def fields(*, anywhere: bool) -> Iterator[tuple[int, Network, Recordings]]:
+        for size in ((28, 28), (64, 64), (128, 128), (240, 180)):
+            wider = workloads.strokes(2 * recordings, field=size, polarities=32, anywhere=anywhere)
+            yield math.prod(size), _started((Full(tau="1 ms"),), wider), wider
 
     yield "events", lengths([1000, 4000, 16000])
     yield "units", vary([8, 16, 32, 64, 128], lambda n: (replace(first, units=n), last))
     yield "window", vary([3, 5, 9, 13, 17], lambda n: (Window(n, units=32, tau="100 ms"), last))
-    yield "field", fields([(28, 28), (64, 64), (128, 128), (240, 180)])
+    yield "field", fields(anywhere=False)
+    yield "scattered field", fields(anywhere=True)
     yield "layers", vary([1, 2, 3, 4], lambda n: (first, *[Window(3, units=32, tau="20 ms")] * (n - 1), last))

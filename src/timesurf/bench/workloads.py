@@ -13,10 +13,19 @@ from timesurf.layers import Full, Layer, Window
 Array = NDArray[Any]
 
 
-def strokes(recordings: int, seed: int = 0, *, events: int = 4050, field: tuple[int, int] = (28, 28)) -> Recordings:
+def strokes(
+    recordings: int,
+    seed: int = 0,
+    *,
+    events: int = 4050,
+    field: tuple[int, int] = (28, 28),
+    polarities: int = 1,
+    anywhere: bool = False,
+) -> Recordings:
     """Recordings like N-MNIST's: a pen stroke that shakes in front of the sensor for 300 ms, labelled 0 to 9.
 
-    Where events fall close together in place and time, surfaces and caches look as they do with a camera.
+    As with a camera, events fall close together in place and time, and so do the memory accesses they cause.
+    `anywhere` scatters them over the field instead, the hardest case for the caches. Polarities are drawn at random.
 
     >>> strokes(2, events=100)
     Recordings(2 recordings, 200 events, field 28 x 28, 1 polarity, 2 labels)
@@ -28,10 +37,18 @@ def strokes(recordings: int, seed: int = 0, *, events: int = 4050, field: tuple[
     bend = np.stack([(1 - along) ** 3, 3 * along * (1 - along) ** 2, 3 * along**2 * (1 - along), along**3])
     place = (bend * corners.transpose(1, 0, 2)[:, :, None, :]).sum(axis=0)
     place += 3 * np.sin(t[..., None] / 300_000 * 2 * np.pi * np.array([1, 1.5])) + rng.normal(0, 0.7, place.shape)
+    if anywhere:
+        place = rng.uniform(0, field, place.shape)
     x, y = (np.clip(place[..., d], 0, field[d] - 1).astype(np.uint16).ravel() for d in range(2))
     offsets = np.arange(recordings + 1) * events
     return Recordings(
-        [x, y], t.ravel().astype(np.int32), offsets=offsets, field=field, labels=np.arange(recordings) % 10
+        [x, y],
+        t.ravel().astype(np.int32),
+        None if polarities == 1 else rng.integers(0, polarities, len(x)).astype(np.uint8),
+        offsets,
+        field=field,
+        polarities=polarities,
+        labels=np.arange(recordings) % 10,
     )
 
 
@@ -41,18 +58,3 @@ DEEPER: tuple[Layer, ...] = (
     Window(3, units=64, tau="20 ms", feedback_tau="10 ms"),
     Full(tau="20 ms"),
 )
-
-
-def scattered(field: tuple[int, int], polarities: int, events: int = 4050, recordings: int = 20) -> Recordings:
-    """Events anywhere on a field: the hardest case for the caches."""
-    rng = np.random.default_rng(0)
-    total = events * recordings
-    return Recordings(
-        [rng.integers(0, n, total) for n in field],
-        np.tile(np.sort(rng.integers(0, 300_000, events)), recordings),
-        rng.integers(0, polarities, total),
-        np.arange(recordings + 1) * events,
-        field=field,
-        polarities=polarities,
-        labels=np.arange(recordings) % 10,
-    )

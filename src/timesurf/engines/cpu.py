@@ -26,6 +26,7 @@ from timesurf.engines.plan import (
     BLOCK,
     CENTROID,
     CONTEXT,
+    ENTRIES,
     FEEDBACK,
     HOW,
     LANES,
@@ -49,6 +50,7 @@ _EVENTS_A_LANE = 1 << 14  # fewer are not worth the sums that a lane brings with
 _MOST_LANES = 16
 _LANE_BYTES = 256 << 20  # of all lanes' sums together
 _LONG = 2**29  # us: what takes longer to fade does not fit in 32 bits twice
+_CACHE_LINE = 64  # bytes
 _KEPT_SHAPES = 8  # networks whose workspaces are kept
 
 
@@ -101,7 +103,7 @@ class _Sums:
 
     @classmethod
     def zeros(cls, centroids: int, units: int, dtype: Any) -> _Sums:
-        return cls(np.zeros(centroids, dtype=dtype), np.zeros(units, dtype=dtype), np.zeros(units, dtype=dtype))
+        return cls(_zeros(centroids, dtype), _zeros(units, dtype), _zeros(units, dtype))
 
 
 def _run(
@@ -185,13 +187,13 @@ def _most_lanes(p: Plan, dtype: Any) -> int:
 def _flat_parameters(p: Plan, stages: Stages, parameters: Parameters, dtype: Any) -> tuple[Array, Array, Array, Array]:
     """All layers' centroids, ||c||^2 / 2 and thresholds as the kernels want them; whether a layer has thresholds."""
     total = p.table[-1]
-    centroids = np.zeros(total[CENTROID], dtype=dtype)
+    centroids = _zeros(total[CENTROID], dtype)
     halves = np.zeros(total[UNIT], dtype=dtype)
     thresholds = np.full(total[UNIT], np.inf, dtype=dtype)
     limited = np.zeros(len(stages), dtype=np.bool_)
     for k, stage in enumerate(stages):
         c = parameters.centroids[k].reshape(stage.units, -1)
-        part = centroids[p.table[k, CENTROID] : p.table[k + 1, CENTROID]]
+        part = centroids[p.table[k, CENTROID] :][: p.table[k, ENTRIES] * p.table[k, LANES]]
         part.reshape(-1, p.table[k, LANES])[:, : stage.units] = c.T
         units = slice(p.table[k, UNIT], p.table[k, UNIT] + stage.units)
         halves[units] = np.einsum("ue,ue->u", c, c) / 2
@@ -228,7 +230,7 @@ def _workspace(p: Plan, dtype: Any, time: Any, longest: int) -> Iterator[tuple[A
         spare = _free.setdefault(key, [])
         space = spare.pop() if spare else None
     if space is None:
-        space = tuple(np.zeros(shape, dtype) for shape, dtype in _workspace_arrays(p, dtype, time, _room(longest)))
+        space = tuple(_zeros(shape, dtype) for shape, dtype in _workspace_arrays(p, dtype, time, _room(longest)))
         clock, context, _, _, since, feedback, spoke, *_ = space
         frozen.clear(context, since, feedback, spoke, clock)
     yield space
@@ -263,6 +265,15 @@ def _workspace_arrays(p: Plan, dtype: Any, time: Any, longest: int) -> list[tupl
         ((2, layers, longest), dtype),  # weights
         ((total[STATE],), dtype),  # later
     ]
+
+
+def _zeros(shape: Any, dtype: Any) -> Array:
+    """Zeros that begin with a cache line, in huge pages where there are many: NumPy asks for those in `empty` alone."""
+    size, item = math.prod(np.atleast_1d(shape).tolist()), np.dtype(dtype).itemsize
+    array: Array = np.empty(size + _CACHE_LINE // item, dtype)
+    skip = -array.ctypes.data % _CACHE_LINE // item
+    array.fill(0)
+    return array[skip : skip + size].reshape(shape)
 
 
 def _room(longest: int) -> int:

@@ -44,7 +44,7 @@ from timesurf.engines.plan import (
     UPDATE,
     WRITTEN,
 )
-from timesurf.engines.vector import FASTMATH, VECTOR, add_scaled, decayed, elapsed
+from timesurf.engines.vector import FASTMATH, LANE, VECTOR, add_scaled, copy_lane, decayed, elapsed
 
 compiled = njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False)
 
@@ -195,7 +195,7 @@ def dense(k, n, table, own, start, runs, pace, centroids, halves, limited, conte
     block = surfaces[surface0 : surface0 + n * entries]
     for j in range(n * entries):
         block[j] = decayed(block[j] * slope)
-    c = centroids[table[k, CENTROID] : table[k + 1, CENTROID]].reshape(entries, lanes)
+    c = centroids[table[k, CENTROID] : table[k, CENTROID] + entries * lanes].reshape(entries, lanes)
     dots = scores[table[k, SCORE] : table[k, SCORE] + n * lanes]
     np.dot(block.reshape(n, entries), c, dots.reshape(n, lanes))
     half = halves[unit0 : unit0 + lanes]
@@ -204,9 +204,10 @@ def dense(k, n, table, own, start, runs, pace, centroids, halves, limited, conte
         for u in range(lanes):
             score[u] -= half[u]
         f, best = 0, score[0]
-        for u in range(1, units):
-            if score[u] > best:
-                f, best = u, score[u]
+        for u in range(1, units):  # without a branch, which could not be foreseen
+            more = score[u] > best
+            f = u if more else f
+            best = score[u] if more else best
         closest[i] = f
         apart[i] = F(0)
         if limited:
@@ -227,18 +228,24 @@ def running(k, n, logged, table, own, out, pace, centroids, halves, context, sta
     at, context0, unit0 = table[k, LOCATION], table[k, CONTEXT], table[k, UNIT]
     state0, block0, score0, centroid0 = table[k, STATE], table[k, BLOCK], table[k, SCORE], table[k, CENTROID]
     slope = pace[k, 0]
-    fade, own_fade = figures[2, k], figures[3, k]
+    locations, polarities, times, closest = arriving[0, k], arriving[1, k], arriving[2, k], arriving[4, k]
+    apart, squares, fade, own_fade = figures[0, k], figures[1, k], figures[2, k], figures[3, k]
+    e, blocks = logs[0, k, logged : logged + n], logs[1, k, logged : logged + n]
+    # Short loops, each with one array that may lie far apart in memory: what they ask for then arrives together.
     for i in range(n):
-        now = arriving[2, k, i]
-        place = own[at + arriving[0, k, i]] + arriving[1, k, i]
-        b = out[at + arriving[0, k, i]]  # a Tile emits from the index of its block
-        own_fade[i] = F(now - context[context0 + place])
-        fade[i] = F(now - since[block0 + b])
-        context[context0 + place] = now
-        since[block0 + b] = now
-        logs[0, k, logged + i] = place - b * entries
-        logs[1, k, logged + i] = b
-        logs[2, k, logged + i] = now
+        blocks[i] = out[at + locations[i]]  # a Tile emits from the index of its block
+        e[i] = own[at + locations[i]] + polarities[i] - blocks[i] * entries
+    for i in range(n):
+        place = context0 + blocks[i] * entries + e[i]
+        own_fade[i] = F(times[i] - context[place])
+        context[place] = times[i]
+    for i in range(n):
+        for u in range(0, lanes, LANE):
+            copy_lane(scores, score0 + i * lanes + u, centroids, centroid0 + e[i] * lanes + u)
+    for i in range(n):
+        fade[i] = F(times[i] - since[block0 + blocks[i]])
+        since[block0 + blocks[i]] = times[i]
+        logs[2, k, logged + i] = times[i]
     for i in range(n):
         fade[i] = decayed(fade[i] * slope)
         own_fade[i] = decayed(own_fade[i] * slope)
@@ -246,24 +253,24 @@ def running(k, n, logged, table, own, out, pace, centroids, halves, context, sta
         weights[1, k, logged + i] = F(0)
     half = halves[unit0 : unit0 + lanes]
     for i in range(n):
-        e, b = logs[0, k, logged + i], logs[1, k, logged + i]
-        c = centroids[centroid0 + e * lanes : centroid0 + (e + 1) * lanes]
-        dots = state[state0 + b * lanes : state0 + (b + 1) * lanes]
-        score = scores[score0 + i * lanes : score0 + (i + 1) * lanes]
+        block = blocks[i]
+        dots = state[state0 + block * lanes : state0 + (block + 1) * lanes]
+        score = scores[score0 + i * lanes : score0 + (i + 1) * lanes]  # as yet the entry's row of centroids
         decay, gain = fade[i], F(1) - own_fade[i]
         for u in range(lanes):
-            dots[u] = dots[u] * decay + gain * c[u]
+            dots[u] = dots[u] * decay + gain * score[u]
             score[u] = dots[u] - half[u]
-        square = norm[block0 + b] * decay * decay + (F(1) - own_fade[i] * own_fade[i])
-        norm[block0 + b] = square
+        square = norm[block0 + block] * decay * decay + (F(1) - own_fade[i] * own_fade[i])
+        norm[block0 + block] = square
         f, best = 0, score[0]
-        for u in range(1, units):
-            if score[u] > best:
-                f, best = u, score[u]
-        arriving[4, k, i] = f
+        for u in range(1, units):  # without a branch, which could not be foreseen
+            more = score[u] > best
+            f = u if more else f
+            best = score[u] if more else best
+        closest[i] = f
         logs[3, k, logged + i] = f
-        figures[0, k, i] = sqrt(max(square - F(2) * best, F(0)))
-        figures[1, k, i] = square
+        squares[i] = square
+        apart[i] = sqrt(max(square - F(2) * best, F(0)))
 
 
 @compiled

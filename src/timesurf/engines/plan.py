@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.engines.geometry import geometry
-from timesurf.engines.vector import SILENT, VECTOR
+from timesurf.engines.vector import LANE, SILENT, VECTOR
 from timesurf.layers import Stage, Window
 
 Array = NDArray[Any]
@@ -45,7 +45,6 @@ SURFACE = 18  # surfaces: of a block of events, EVENTS x entries; where kept, BL
 SCORE = 19  # a block's scores, EVENTS x lanes: ts c - ||c||^2 / 2, largest for the closest unit
 COLUMNS = 20
 
-LANE = 8  # units are padded to a multiple of this, so that loops over them have a length known in advance
 _BLOCK_VALUES = 1 << 14  # surfaces of one block of events: as many as fit beside the centroids in a core's cache
 
 
@@ -85,7 +84,7 @@ def plan(stages: tuple[Stage, ...], how: tuple[int, ...]) -> Plan:
             RUN: entries // row,
             CONTEXT: g.context + VECTOR,
             UNIT: lanes,
-            CENTROID: entries * lanes,
+            CENTROID: -(-entries * lanes // VECTOR) * VECTOR,  # every row in as few cache lines as can be
             STATE: blocks * lanes if way == RUNNING else 0,
             BLOCK: 0 if way == WRITTEN else blocks,
             UPDATE: (entries if way == RUNNING else padded) * lanes,

@@ -5,8 +5,8 @@ bits of an integer, and the rest, |r| <= ln(2)/2, is a Taylor sum: absolute erro
 Below -40 the result is 0, not 4e-18: an entry that never fired is exactly 0, and denormals, which would cost a factor
 of five, never appear.
 
-`elapsed`, `add_scaled` and `squared_distance` work on VECTOR entries at once. A loop would first have to prove, every
-time, that its two arrays do not overlap, and would leave the entries that do not fill a vector to be done one by one.
+`elapsed`, `add_scaled`, `squared_distance` and `copy_lane` work on whole vectors. A loop would first have to prove,
+every time, that its two arrays do not overlap, and would leave what does not fill a vector to be done one by one.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from numba.extending import intrinsic, overload
 
 FASTMATH = {"contract", "reassoc", "nsz", "arcp"}  # not nnan, ninf: a threshold may be infinite
 VECTOR = 16  # entries that go together
+LANE = 8  # units that go together: layers are padded to a multiple of this
 _FUSED = ("contract",)  # lets LLVM make one instruction of a product and a sum
 SILENT = 40.0  # decays longer than this many tau count as never
 _C32 = tuple(np.float32(1 / factorial(n)) for n in range(8))
@@ -146,6 +147,20 @@ def squared_distance(typing_context, one, at, other, begin, vectors):
     return one.dtype(one, types.intp, other, types.intp, types.intp), build
 
 
+@intrinsic
+def copy_lane(typing_context, to, at, source, begin):
+    """to[at + j] = source[begin + j] for LANE entries j."""
+
+    def build(context, builder, signature, arguments):
+        to, at, source, begin = arguments
+        target, _ = _vector_at(context, builder, signature.args[0], to, at, LANE)
+        values, _ = _vector_at(context, builder, signature.args[2], source, begin, LANE)
+        builder.store(builder.load(values, align=4), target, align=4)
+        return context.get_dummy_value()
+
+    return types.void(to, types.intp, source, types.intp), build
+
+
 @contextmanager
 def _each(builder, vectors):
     """A loop over so many vectors; gives where each begins."""
@@ -155,12 +170,12 @@ def _each(builder, vectors):
         yield begin
 
 
-def _vector_at(context, builder, array_type, array, index):
-    """A pointer to the VECTOR entries of an array that begin at index, and their type."""
+def _vector_at(context, builder, array_type, array, index, length=VECTOR):
+    """A pointer to the entries of an array that begin at index, as a vector, and its type."""
     from llvmlite import ir
 
     data = context.make_array(array_type)(context, builder, array).data
-    vector = ir.VectorType(context.get_value_type(array_type.dtype), VECTOR)
+    vector = ir.VectorType(context.get_value_type(array_type.dtype), length)
     return builder.bitcast(cgutils.gep_inbounds(builder, data, index), vector.as_pointer()), vector
 
 
