@@ -40,8 +40,7 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     for name, rows in _growth(quick):
         progress(f"growth with {name}")
         result["growth"][name] = [
-            {name: size, "infer_ns": 1e9 * _one_more(network, data, seconds / 3)}
-            for size, network, data in rows
+            {name: size, "infer_ns": 1e9 * _one_more(network, data, seconds / 3)} for size, network, data in rows
         ]
     return result
 

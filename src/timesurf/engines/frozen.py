@@ -44,7 +44,9 @@ from timesurf.engines.plan import (
     UPDATE,
     WRITTEN,
 )
-from timesurf.engines.vector import FASTMATH, LANE, VECTOR, add_scaled, copy_lane, decayed, elapsed
+from timesurf.engines.vector import FASTMATH, LANE, VECTOR, add_scaled, copy_lane, decayed, elapsed, prefetch
+
+FAR = 1 << 18  # centroids of a layer that no longer fit in a core's own cache
 
 compiled = njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False)
 
@@ -235,6 +237,9 @@ def running(k, n, logged, table, own, out, pace, centroids, halves, context, sta
     for i in range(n):
         blocks[i] = out[at + locations[i]]  # a Tile emits from the index of its block
         e[i] = own[at + locations[i]] + polarities[i] - blocks[i] * entries
+        if entries * lanes > FAR:
+            prefetch(centroids, centroid0 + e[i] * lanes)
+            prefetch(context, context0 + blocks[i] * entries + e[i])
     for i in range(n):
         place = context0 + blocks[i] * entries + e[i]
         own_fade[i] = F(times[i] - context[place])

@@ -161,6 +161,25 @@ def copy_lane(typing_context, to, at, source, begin):
     return types.void(to, types.intp, source, types.intp), build
 
 
+@intrinsic
+def prefetch(typing_context, array, index):
+    """Ask for the memory around array[index], which will be needed soon."""
+
+    def build(context, builder, signature, arguments):
+        from llvmlite import ir
+
+        byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(cgutils.gep_inbounds(builder, data, arguments[1]), byte)
+        ask = builder.module.declare_intrinsic(
+            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        )
+        builder.call(ask, [address, flag(0), flag(3), flag(1)])  # to read, into every cache, as data
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), build
+
+
 @contextmanager
 def _each(builder, vectors):
     """A loop over so many vectors; gives where each begins."""
