@@ -376,21 +376,23 @@ def teach(k, m, logged, S, dS, chain, table, rates, border, competition, thresho
         return
     apart, squares = figures[0, k], figures[1, k]
     width = F(-1 / rates[k, 4])
+    th, d_th = thresholds[unit0 : unit0 + lanes], d_thresholds[unit0 : unit0 + lanes]
     for o in range(m):
         i = chain[o]
         f = fired[i]
         gain = F(gamma * dS[o] + delta * S[o])
-        if gain == 0 or thresholds[unit0 + f] == np.inf:
+        if gain == 0 or th[f] == np.inf:
             continue
-        d_thresholds[unit0 + f] += gain * decayed((thresholds[unit0 + f] - apart[i] if border else apart[i]) * width)
+        own = d_th[f] + gain * decayed((th[f] - apart[i] if border else apart[i]) * width)
         if competition and S[o] >= 0 and dS[o] >= 0:
-            score = scores[table[k, SCORE] + i * lanes :]
-            for u in range(table[k, UNITS]):
-                th = thresholds[unit0 + u]
+            begin = table[k, SCORE] + i * lanes
+            score = scores[begin : begin + lanes]
+            for u in range(lanes):  # all units alike, so that they go together; the one that fired is set right after
                 square = squares[i] - F(2) * score[u]
-                if u != f and square < th * th:
-                    away = sqrt(max(square, F(0)))
-                    d_thresholds[unit0 + u] -= gain * decayed((th - away if border else away) * width)
+                away = sqrt(max(square, F(0)))
+                step = gain * decayed(min((th[u] - away if border else away) * width, F(0)))
+                d_th[u] -= step if square < th[u] * th[u] else F(0)
+        d_th[f] = own
 
 
 @compiled
