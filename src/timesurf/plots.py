@@ -63,7 +63,7 @@ def growth(measured: dict[str, list[dict[str, float]]]) -> Figure:
     for ax, (name, rows) in zip(axes[0], measured.items(), strict=True):
         ax.plot([row[name] for row in rows], [row["infer_ns"] for row in rows], "o-")
         ax.set_xlabel(name)
-        ax.set_ylim(bottom=0)
+        ax.set_ylim(0, 1.1 * max(row["infer_ns"] for row in rows))
         if "field" in name or name == "events":
             ax.set_xscale("log")
     axes[0, 0].set_ylabel("ns an event, one core")
