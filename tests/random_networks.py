@@ -80,5 +80,9 @@ def cases(draw):
         kernel=draw(st.sampled_from(["border", "centre"])),
         competition=draw(st.booleans()),
     )
+    if draw(st.booleans()):
+        parameters.frozen = [rng.random(stage.units) < 0.4 for stage in stages]
+    else:
+        parameters.frozen = [np.zeros(stage.units, dtype=bool) for stage in stages]
     labels = rng.integers(-1, stages[-1].units, len(recordings))
     return Case(stages, parameters, pack(recordings, labels), recordings, rule)

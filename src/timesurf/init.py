@@ -59,14 +59,19 @@ def initialise(
             centroids = _kmeans(engine, stages[: k + 1], parameters, batch, rng)
         else:
             centroids = _class_means(engine, stages, parameters, batch)
-        parameters.centroids.append(centroids)
-        parameters.thresholds.append(np.full(stage.units, math.inf))
+        parameters = with_layer(parameters, centroids)
     if margin < math.inf:
         trace = engine.infer(stages, parameters, batch, trace=True).trace
         assert trace is not None
         for k in range(len(stages) - 1):
             parameters.thresholds[k][:] = margin * trace.distance[:, k].max()
     return parameters
+
+
+def with_layer(below: Parameters, centroids: Array) -> Parameters:
+    """One more layer, without thresholds, upon others."""
+    no_thresholds = np.full(len(centroids), math.inf)
+    return Parameters([*below.centroids, centroids], [*below.thresholds, no_thresholds])
 
 
 def mean_surface(engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch) -> Array:
@@ -76,13 +81,11 @@ def mean_surface(engine: Engine, stages: Sequence[Stage], below: Parameters, bat
     speed: no surface of a `Full` layer, which may be a million entries wide, is ever written out.
     """
     alone = (*stages[:-1], replace(stages[-1], units=1))
-    total = Parameters(
-        [*below.centroids, np.zeros((1, *alone[-1].surface_shape))], [*below.thresholds, np.full(1, math.inf)]
-    )
+    total = with_layer(below, np.zeros((1, *alone[-1].surface_shape)))
     unlabelled = replace(batch, label=np.full(len(batch), -1))
     add_up = Rule(alpha=0, beta=(*(0,) * (len(stages) - 1), 1), gamma=0, delta=0)
-    engine.learn_batch(alone, total, add_up, unlabelled)
-    mean: Array = total.centroids[-1][0] / max(len(batch.entry), 1)
+    outcome = engine.learn_batch(alone, total, add_up, unlabelled)
+    mean: Array = total.centroids[-1][0] / max(int(outcome.votes.sum()), 1)
     return mean
 
 
@@ -107,10 +110,7 @@ def _kmeans(
     from threadpoolctl import threadpool_limits
 
     stage = stages[-1]
-    zeros = Parameters(
-        [*below.centroids, np.zeros((stage.units, *stage.surface_shape))],
-        [*below.thresholds, np.full(stage.units, math.inf)],
-    )
+    zeros = with_layer(below, np.zeros((stage.units, *stage.surface_shape)))
     ts = engine.surfaces(stages, zeros, batch, len(stages) - 1).reshape(len(batch.entry), -1)
     if len(ts) > _KMEANS_SAMPLES:
         ts = ts[rng.choice(len(ts), _KMEANS_SAMPLES, replace=False)]

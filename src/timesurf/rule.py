@@ -35,6 +35,9 @@ from timesurf.errors import SettingError
 Array = NDArray[Any]
 PerLayer = float | tuple[float, ...]  # one number for all layers, or one a layer
 Kernel = Literal["border", "centre"]
+SLACK = (
+    1e-6  # S and dS this close below 0 count as 0: while one unit fires steadily dS is 0, and rounding must not decide
+)
 RATES = ("alpha", "beta", "gamma", "delta", "d")
 
 
@@ -119,7 +122,7 @@ def threshold_steps(
 ) -> Array:
     """Steps of all thresholds of a layer: gain = gamma dS + delta S. An infinite one (no threshold) stays infinite."""
     steps = np.zeros_like(th)
-    if rule.competition and S >= 0 and dS >= 0:
+    if rule.competition and S >= -SLACK and dS >= -SLACK:
         reached = dist < th
         steps[reached] = -gain * near(th[reached], dist[reached], d, rule.kernel)
     steps[fired] = gain * near(th[fired], dist[fired], d, rule.kernel)

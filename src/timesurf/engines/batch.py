@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,10 +35,16 @@ class Parameters:
 
     centroids: list[Array]
     thresholds: list[Array]
+    frozen: list[Array] = field(default_factory=list)  # (units,) True: this unit never changes; by default none is
+
+    def __post_init__(self) -> None:
+        """No mask means that every unit may change."""
+        if not self.frozen:
+            self.frozen = [np.zeros(len(th), dtype=np.bool_) for th in self.thresholds]
 
     def copy(self) -> Parameters:
         """An independent copy."""
-        return Parameters([c.copy() for c in self.centroids], [th.copy() for th in self.thresholds])
+        return Parameters(*([a.copy() for a in arrays] for arrays in (self.centroids, self.thresholds, self.frozen)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,14 +69,12 @@ def learn_batch(
     p = _plan(stages)
     for k, (c, th) in enumerate(zip(parameters.centroids, parameters.thresholds, strict=True)):
         units, lanes = stages[k].units, p.table[k, LANES]
-        gains = sums.gains[p.table[k, UNIT] :][:units]
+        free, gains = ~parameters.frozen[k], sums.gains[p.table[k, UNIT] :][:units]
         moved = sums.centroids[p.table[k, UPDATE] : p.table[k + 1, UPDATE]]
         moved = moved.reshape(lanes, -1) if p.table[k, HOW] == WRITTEN else moved.reshape(-1, lanes).T
         flat = c.reshape(units, -1)
-        flat *= 1 - gains[:, None]
-        flat += moved[:units, : flat.shape[1]]
-        th += sums.thresholds[p.table[k, UNIT] :][:units]
-        np.maximum(th, 0, out=th)
+        flat[free] = flat[free] * (1 - gains[free, None]) + moved[:units, : flat.shape[1]][free]
+        th[free] = np.maximum(th + sums.thresholds[p.table[k, UNIT] :][:units], 0)[free]
     return outcome
 
 
@@ -84,7 +82,7 @@ def learn_online(
     stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
 ) -> Outcome:
     """Run the events and update the parameters after each: one event after another, so on one core."""
-    _announce(online.run)
+    _announce(online.run, "online learning")
     return online.learn(stages, parameters, rule, batch)
 
 
@@ -145,7 +143,7 @@ def _run(
 
     threads = min(options.threads or cores(), len(lanes))
     each = map if threads == 1 else _pool(threads).map
-    _announce(frozen.run)
+    _announce(frozen.run, "inference and batch learning")
     with _one_blas_thread():
         sums = list(each(work, lanes))
         list(each(lambda part: _add_up(sums, part, threads), range(threads)))
@@ -184,12 +182,13 @@ def _most_lanes(p: Plan, dtype: Any) -> int:
     return int(np.clip(_LANE_BYTES // (p.table[-1, UPDATE] * np.dtype(dtype).itemsize), 1, _MOST_LANES))
 
 
-def _flat_parameters(p: Plan, stages: Stages, parameters: Parameters, dtype: Any) -> tuple[Array, Array, Array, Array]:
-    """All layers' centroids, ||c||^2 / 2 and thresholds as the kernels want them; whether a layer has thresholds."""
+def _flat_parameters(p: Plan, stages: Stages, parameters: Parameters, dtype: Any) -> tuple[Array, ...]:
+    """For the kernels: centroids, ||c||^2 / 2, thresholds, which units may change, which layers have thresholds."""
     total = p.table[-1]
     centroids = _zeros(total[CENTROID], dtype)
     halves = np.zeros(total[UNIT], dtype=dtype)
     thresholds = np.full(total[UNIT], np.inf, dtype=dtype)
+    free = np.zeros(total[UNIT], dtype=dtype)
     limited = np.zeros(len(stages), dtype=np.bool_)
     for k, stage in enumerate(stages):
         c = parameters.centroids[k].reshape(stage.units, -1)
@@ -198,8 +197,9 @@ def _flat_parameters(p: Plan, stages: Stages, parameters: Parameters, dtype: Any
         units = slice(p.table[k, UNIT], p.table[k, UNIT] + stage.units)
         halves[units] = np.einsum("ue,ue->u", c, c) / 2
         thresholds[units] = parameters.thresholds[k]
+        free[units] = ~parameters.frozen[k]
         limited[k] = np.isfinite(parameters.thresholds[k]).any()
-    return centroids, halves, thresholds, limited
+    return centroids, halves, thresholds, free, limited
 
 
 # ---------------------------------------------------------------------- memory and threads
@@ -253,7 +253,7 @@ def _workspace_arrays(p: Plan, dtype: Any, time: Any, longest: int) -> list[tupl
         ((total[BLOCK],), time),  # since
         ((total[FEEDBACK],), time),
         ((total[PLACE],), time),  # spoke
-        ((total[PLACE],), dtype),  # crowd
+        ((total[PLACE],), np.float64),  # crowd
         ((total[PLACE],), np.float64),  # previous
         ((total[SURFACE],), dtype),
         ((total[SCORE],), dtype),
@@ -292,14 +292,14 @@ def warm_up() -> None:
             learn_batch(stages, parameters, Rule(), batch, Options(dtype))
 
 
-def _announce(kernel: Any) -> None:
+def _announce(kernel: Any, what: str) -> None:
     """Say that the first use on a machine takes a while: nothing has been compiled for it yet."""
     try:
         kept = any(Path(kernel._cache.cache_path).glob(f"{kernel.py_func.__module__.rpartition('.')[2]}.run-*.nbc"))
     except (AttributeError, OSError):
         return
     if not kept and not kernel.signatures:
-        logging.getLogger("timesurf").warning("Compiling for this machine, once: about half a minute ...")
+        logging.getLogger("timesurf").warning("Compiling %s for this machine: this once, some ten seconds ...", what)
 
 
 def cores() -> int:

@@ -45,6 +45,7 @@ from timesurf.engines.plan import (
     WRITTEN,
 )
 from timesurf.engines.vector import FASTMATH, LANE, VECTOR, add_scaled, copy_lane, decayed, elapsed, prefetch
+from timesurf.rule import SLACK
 
 FAR = 1 << 18  # centroids of a layer that no longer fit in a core's own cache
 
@@ -72,6 +73,7 @@ def run(
     centroids,  # IN     all layers'
     halves,  # IN     ||c||^2 / 2 of every unit
     thresholds,  # IN     every unit's
+    free,  # IN     1 for every unit that may change, 0 for the frozen
     limited,  # IN     (layers,) whether any threshold is finite
     clock,  # INOUT  (1,) where the next recording begins
     context,  # INOUT  last time of every input
@@ -154,8 +156,9 @@ def run(
             if learn:
                 for k in range(layers):
                     teach(k, number[layers], logged[k], signals[0, min(k + 1, layers - 1)],
-                          signals[1, min(k + 1, layers - 1)], chain[k], table, rates, border, competition, thresholds,
-                          surfaces, scores, arriving, figures, weights, d_centroids, d_gains, d_thresholds)  # fmt: skip
+                          signals[1, min(k + 1, layers - 1)], chain[k], table, rates, border, competition,
+                          thresholds, free, surfaces, scores, arriving, figures, weights,
+                          d_centroids, d_gains, d_thresholds)  # fmt: skip
             for k in range(layers):
                 logged[k] += number[k]
         if learn:
@@ -327,9 +330,9 @@ def separate(k, m, table, pace, feedback, spoke, crowd, arriving, figures, signa
         fade[o] = decayed(fade[o] * slope)
         own_fade[o] = decayed(own_fade[o] * slope)
     for o in range(m):
-        total = crowd[place0 + places[o]] * fade[o] + (F(1) - own_fade[o])
+        total = crowd[place0 + places[o]] * fade[o] + (1.0 - own_fade[o])
         crowd[place0 + places[o]] = total
-        signals[0, k, o] = 1.0 - (total - F(1)) / max(units - 1, 1)
+        signals[0, k, o] = 1.0 - (total - 1.0) / max(units - 1, 1)
 
 
 @compiled
@@ -354,8 +357,8 @@ def judge(m, label, lowest, table, previous, arriving, signals, chain):
 
 
 @compiled
-def teach(k, m, logged, S, dS, chain, table, rates, border, competition, thresholds, surfaces, scores, arriving,
-          figures, weights, d_centroids, d_gains, d_thresholds):  # fmt: skip
+def teach(k, m, logged, S, dS, chain, table, rates, border, competition, thresholds, free, surfaces, scores,
+          arriving, figures, weights, d_centroids, d_gains, d_thresholds):  # fmt: skip
     """Add what the output events of a block teach layer k to the sums."""
     F = surfaces.dtype.type
     alpha, beta, gamma, delta = rates[k, 0], rates[k, 1], rates[k, 2], rates[k, 3]
@@ -365,7 +368,7 @@ def teach(k, m, logged, S, dS, chain, table, rates, border, competition, thresho
     for o in range(m):
         i = chain[o]
         f = fired[i]
-        gain = F(alpha * dS[o] + beta * S[o])
+        gain = F(alpha * dS[o] + beta * S[o]) * free[unit0 + f]
         d_gains[unit0 + f] += gain
         if table[k, HOW] == WRITTEN:
             ts, d = table[k, SURFACE] + i * entries, table[k, UPDATE] + f * vectors * VECTOR
@@ -376,21 +379,21 @@ def teach(k, m, logged, S, dS, chain, table, rates, border, competition, thresho
         return
     apart, squares = figures[0, k], figures[1, k]
     width = F(-1 / rates[k, 4])
-    th, d_th = thresholds[unit0 : unit0 + lanes], d_thresholds[unit0 : unit0 + lanes]
+    th, d_th, may = thresholds[unit0:][:lanes], d_thresholds[unit0:][:lanes], free[unit0:][:lanes]
     for o in range(m):
         i = chain[o]
         f = fired[i]
         gain = F(gamma * dS[o] + delta * S[o])
         if gain == 0 or th[f] == np.inf:
             continue
-        own = d_th[f] + gain * decayed((th[f] - apart[i] if border else apart[i]) * width)
-        if competition and S[o] >= 0 and dS[o] >= 0:
+        own = d_th[f] + gain * may[f] * decayed((th[f] - apart[i] if border else apart[i]) * width)
+        if competition and S[o] >= -SLACK and dS[o] >= -SLACK:
             begin = table[k, SCORE] + i * lanes
             score = scores[begin : begin + lanes]
             for u in range(lanes):  # all units alike, so that they go together; the one that fired is set right after
                 square = squares[i] - F(2) * score[u]
                 away = sqrt(max(square, F(0)))
-                step = gain * decayed(min((th[u] - away if border else away) * width, F(0)))
+                step = gain * may[u] * decayed(min((th[u] - away if border else away) * width, F(0)))
                 d_th[u] -= step if square < th[u] * th[u] else F(0)
         d_th[f] = own
 

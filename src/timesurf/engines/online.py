@@ -48,7 +48,7 @@ from timesurf.engines.plan import (
 )
 from timesurf.engines.vector import FASTMATH, VECTOR, add_scaled, decayed, elapsed, squared_distance
 from timesurf.layers import Full, Stage, Window
-from timesurf.rule import Rule
+from timesurf.rule import SLACK, Rule
 
 SMALL = 64  # entries: up to here a surface is written out sooner than its dot products are followed
 REACH = 16.0  # tau: how far t0 may lie behind
@@ -66,7 +66,9 @@ def learn(stages: tuple[Stage, ...], parameters: Parameters, rule: Rule, batch: 
     outcome.trace = None
     centroids = np.zeros(total[UPDATE] + VECTOR)
     thresholds = np.full(total[UNIT], np.inf)
+    frozen = np.zeros(total[UNIT], dtype=np.bool_)
     for k in range(layers):
+        frozen[p.table[k, UNIT] :][: stages[k].units] = parameters.frozen[k]
         _rows(p, k, centroids)[: stages[k].units] = parameters.centroids[k].reshape(stages[k].units, -1)
         thresholds[p.table[k, UNIT] :][: stages[k].units] = parameters.thresholds[k]
     norms = np.zeros(total[UNIT])
@@ -78,7 +80,7 @@ def learn(stages: tuple[Stage, ...], parameters: Parameters, rule: Rule, batch: 
         batch.entry, batch.t, batch.offsets, batch.label, p.table, p.own, p.start, p.runs, p.out, p.gap,
         -1 / np.array([(stage.tau, stage.feedback_tau) for stage in stages]),
         rule.per_layer(layers), rule.kernel == "border", rule.competition,
-        centroids, thresholds, norms, np.ones(total[UNIT]), np.zeros(total[UNIT]),
+        centroids, thresholds, frozen, norms, np.ones(total[UNIT]), np.zeros(total[UNIT]),
         np.zeros(total[UPDATE]), np.zeros(total[CONTEXT]), np.zeros(total[CONTEXT], dtype=np.int64),
         np.zeros(total[CONTEXT], dtype=np.bool_), np.zeros((2, layers), dtype=np.int64),
         *contexts, np.zeros(total[STATE]), np.zeros(total[BLOCK]), np.zeros(total[PLACE]), np.zeros(total[PLACE]),
@@ -86,9 +88,10 @@ def learn(stages: tuple[Stage, ...], parameters: Parameters, rule: Rule, batch: 
         outcome.kept, outcome.votes,
     )  # fmt: skip
     for k in range(layers):
+        free = ~parameters.frozen[k]
         flat = parameters.centroids[k].reshape(stages[k].units, -1)
-        flat[:] = _rows(p, k, centroids)[: stages[k].units]
-        parameters.thresholds[k][:] = thresholds[p.table[k, UNIT] :][: stages[k].units]
+        flat[free] = _rows(p, k, centroids)[: stages[k].units][free]
+        parameters.thresholds[k][free] = thresholds[p.table[k, UNIT] :][: stages[k].units][free]
     return outcome
 
 
@@ -123,6 +126,7 @@ def run(
     competition,  # IN
     centroids,  # INOUT  all layers', laid out as UPDATE; in Full layers v of c = A v
     thresholds,  # INOUT  every unit's
+    frozen,  # IN     units that never change
     norms,  # INOUT  ||c||^2 of every unit
     scale,  # WORK   A of every unit of Full layers
     moved,  # WORK   H of every unit of Full layers
@@ -189,12 +193,14 @@ def run(
             for k in range(layers):
                 S, dS = signal[0, min(k + 1, layers - 1)], signal[1, min(k + 1, layers - 1)]
                 gain = rates[k, 0] * dS + rates[k, 1] * S
-                if table[k, HOW] != RUNNING:
+                if frozen[table[k, UNIT] + path[0, k]]:
+                    pass
+                elif table[k, HOW] != RUNNING:
                     approach(k, path[0, k], path[2, k], gain, table, centroids, ts)
                 else:
                     drift(k, path[0, k], gain, now, table, pace, centroids, norms, scale, moved, noted, amplitude, live,
                           frame, state, norm)  # fmt: skip
-                adjust(k, path[0, k], S, dS, table, rates, border, competition, dist, thresholds)
+                adjust(k, path[0, k], S, dS, table, rates, border, competition, dist, thresholds, frozen)
         if offsets[r + 1] > offsets[r]:
             base += t[offsets[r + 1] - 1] + gap
     for k in range(layers):
@@ -360,14 +366,14 @@ def unshared(k, f, place, now, table, pace, feedback, spoke, crowd):
 
 
 @inlined
-def adjust(k, f, S, dS, table, rates, border, competition, dist, thresholds):
+def adjust(k, f, S, dS, table, rates, border, competition, dist, thresholds, frozen):
     """Steps of layer k's thresholds."""
     unit0, width = table[k, UNIT], -1.0 / rates[k, 4]
     gain = rates[k, 2] * dS + rates[k, 3] * S
     if gain == 0 or thresholds[unit0 + f] == np.inf:
         return
-    compete = competition and S >= 0 and dS >= 0
+    compete = competition and S >= -SLACK and dS >= -SLACK
     for u in range(unit0, unit0 + table[k, UNITS]):
-        if u == unit0 + f or (compete and dist[u] < thresholds[u]):
+        if (u == unit0 + f or (compete and dist[u] < thresholds[u])) and not frozen[u]:
             step = gain * decayed((thresholds[u] - dist[u] if border else dist[u]) * width)
             thresholds[u] = max(thresholds[u] + (step if u == unit0 + f else -step), 0.0)

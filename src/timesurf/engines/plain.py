@@ -16,7 +16,7 @@ from numba import njit
 from timesurf.engines.batch import DEFAULT, Array, Batch, Options, Outcome, Parameters
 from timesurf.engines.geometry import geometry
 from timesurf.layers import Stage
-from timesurf.rule import Rule
+from timesurf.rule import SLACK, Rule
 
 Stages = tuple[Stage, ...]
 
@@ -119,6 +119,7 @@ def _run(
         np.empty(total[UNIT], dtype=dtype),
         centroids,
         thresholds,
+        np.concatenate([parameters.frozen[k] for k in layers]),
         *learnt,
         outcome.kept,
         outcome.votes,
@@ -135,8 +136,9 @@ def _run(
         thresholds[:] = np.maximum(thresholds + learnt[1], 0)
     if learn != FROZEN:
         for k in layers:
-            parameters.centroids[k].ravel()[:] = centroids[where[k, CENTROID] : where[k + 1, CENTROID]]
-            parameters.thresholds[k][:] = thresholds[where[k, UNIT] : where[k + 1, UNIT]]
+            free, c = ~parameters.frozen[k], centroids[where[k, CENTROID] : where[k + 1, CENTROID]]
+            parameters.centroids[k][free] = c.reshape(parameters.centroids[k].shape)[free]
+            parameters.thresholds[k][free] = thresholds[where[k, UNIT] : where[k + 1, UNIT]][free]
     return outcome
 
 
@@ -164,6 +166,7 @@ def play(
     dist,  # WORK   its distance to every unit
     centroids,  # IN     all layers' (INOUT when learning online)
     thresholds,  # IN     all layers' (INOUT when learning online)
+    frozen,  # IN     units that never change
     learnt_centroids,  # INOUT  where updates are added: the parameters themselves, or their sum over the batch
     learnt_thresholds,  # INOUT
     kept,  # OUT    (recordings, layers)
@@ -227,7 +230,7 @@ def play(
                 above = min(k + 1, layers - 1)
                 update(
                     k, fired[k], S[above], dS[above], where, rates, border, competition, learn == ONLINE,
-                    ts, dist, centroids, thresholds, learnt_centroids, learnt_thresholds,
+                    ts, dist, centroids, thresholds, frozen, learnt_centroids, learnt_thresholds,
                 )  # fmt: skip
 
 
@@ -268,19 +271,20 @@ def unshared(k, now, place, fired, where, feedback, feedback_tau):
 @njit(cache=True, nogil=True)
 def update(
     k, f, S, dS, where, rates, border, competition, at_once,
-    ts, dist, centroids, thresholds, learnt_centroids, learnt_thresholds,
+    ts, dist, centroids, thresholds, frozen, learnt_centroids, learnt_thresholds,
 ):  # fmt: skip
     """Add the steps of layer k's centroids and thresholds to what is learnt."""
     entries, first, unit = where[k, ENTRIES], where[k, GATHER], where[k, UNIT]
     c = where[k, CENTROID] + f * entries
     gain = rates[k, 0] * dS + rates[k, 1] * S
-    for j in range(entries):
-        learnt_centroids[c + j] += gain * (ts[first + j] - centroids[c + j])
+    if not frozen[unit + f]:
+        for j in range(entries):
+            learnt_centroids[c + j] += gain * (ts[first + j] - centroids[c + j])
     gain = rates[k, 2] * dS + rates[k, 3] * S
-    compete = competition and S >= 0 and dS >= 0
+    compete = competition and S >= -SLACK and dS >= -SLACK
     for n in range(where[k, UNITS]):
         th, away = thresholds[unit + n], dist[unit + n]
-        if n == f or (compete and away < th):
+        if (n == f or (compete and away < th)) and not frozen[unit + n]:
             step = gain * exp(-(th - away if border else away) / rates[k, 4])
             learnt_thresholds[unit + n] += step if n == f else -step
             if at_once:

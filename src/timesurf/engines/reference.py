@@ -54,13 +54,12 @@ def learn_batch(
     stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
 ) -> Outcome:
     """Run the events with frozen parameters, sum the updates, apply them once."""
-    total = Parameters(
-        *([np.zeros_like(a) for a in arrays] for arrays in (parameters.centroids, parameters.thresholds))
-    )
+    zeros = [[np.zeros_like(a) for a in arrays] for arrays in (parameters.centroids, parameters.thresholds)]
+    total = Parameters(*zeros)
     outcome = _run(stages, parameters, batch, rule=rule, learnt=total)
-    for k in range(len(stages)):
-        parameters.centroids[k] += total.centroids[k]
-        parameters.thresholds[k][:] = np.maximum(parameters.thresholds[k] + total.thresholds[k], 0)
+    for k, frozen in enumerate(parameters.frozen):
+        parameters.centroids[k][~frozen] += total.centroids[k][~frozen]
+        parameters.thresholds[k][~frozen] = np.maximum(parameters.thresholds[k] + total.thresholds[k], 0)[~frozen]
     return outcome
 
 
@@ -158,7 +157,9 @@ def learn(parameters: Parameters, rule: Rule, steps: list[Step], S: Array, dS: A
         c, th, f = parameters.centroids[k], parameters.thresholds[k], step.fired
         c_step = centroid_step(step.ts, c[f], alpha * dS[above] + beta * S[above])
         th_steps = threshold_steps(th, step.dist, f, S[above], dS[above], gamma * dS[above] + delta * S[above], d, rule)
-        learnt.centroids[k][f] += c_step
-        learnt.thresholds[k] += th_steps
+        free = ~parameters.frozen[k]
+        if free[f]:
+            learnt.centroids[k][f] += c_step
+        learnt.thresholds[k][free] += th_steps[free]
         if learnt is parameters:
-            np.maximum(th, 0, out=th)
+            th[free] = np.maximum(th[free], 0)
