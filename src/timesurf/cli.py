@@ -140,6 +140,42 @@ def bench_classification(
     _write_json(json_file, result)
 
 
+@bench.command("continual")
+def bench_continual(
+    networks: Annotated[int, typer.Option(min=1, help="How many independent networks.")] = 10,
+    seed: Seed = 0,
+    workers: Annotated[int | None, typer.Option(min=1, help="Networks at a time; default: one a core.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw accuracy and centroids into this file.", dir_okay=False)
+    ] = None,
+    json_file: Json = None,
+) -> None:
+    """The paper's continual learning: x and / change places while the network works without labels.
+
+    Example: timesurf bench continual --networks 10 --json continual.json --plot continual.png
+    """
+    from timesurf import plots
+    from timesurf.bench import continual
+
+    _check_writable(json_file)
+    _check_writable(plot)
+    with _progress("training", networks, 1000) as told:
+        result = continual.run(networks, seed, workers=workers, progress=told)
+    table = Table(title=f"Events right over the last {continual.LAST} recordings of each step: mean (worst network)")
+    table.add_column("")
+    for step in range(len(continual.RECORDINGS)):
+        table.add_column(f"{step + 1} pixel{'s' if step else ''} moved", justify="right")
+    for name in ("adapting", "ablated"):
+        steps = np.array(result[name]["steps"])
+        table.add_row(name, *(f"{m:.2%} ({w:.2%})" for m, w in zip(steps.mean(axis=0), steps.min(axis=0), strict=True)))
+    console.print(table)
+    console.print("The paper: adapting > 99 %, ablated 0 % at the end.", highlight=False)
+    if plot is not None:
+        plots.continual(result).savefig(plot, dpi=120)
+        console.print(f"Figure written to {plot}", highlight=False)
+    _write_json(json_file, result)
+
+
 @bench.command("speed")
 def bench_speed(
     quick: Annotated[

@@ -52,9 +52,7 @@ def initialise(
     parameters = Parameters([], [])
     for k, stage in enumerate(stages):
         if start == "mean":
-            mean = mean_surface(engine, stages[: k + 1], parameters, batch)
-            noise = rng.uniform(size=(stage.units, *stage.surface_shape))
-            centroids = (1 - zeta) * mean + zeta * mean.mean() * noise
+            centroids = mean_start(engine, stages[: k + 1], parameters, batch, rng, stage.units, zeta)
         elif k < len(stages) - 1:
             centroids = _kmeans(engine, stages[: k + 1], parameters, batch, rng)
         else:
@@ -72,6 +70,22 @@ def with_layer(below: Parameters, centroids: Array) -> Parameters:
     """One more layer, without thresholds, upon others."""
     no_thresholds = np.full(len(centroids), math.inf)
     return Parameters([*below.centroids, centroids], [*below.thresholds, no_thresholds])
+
+
+def mean_start(
+    engine: Engine,
+    stages: Sequence[Stage],
+    below: Parameters,
+    batch: Batch,
+    rng: np.random.Generator,
+    units: int,
+    zeta: float,
+) -> Array:
+    """Centroids for the last of these stages: c_j = (1 - zeta) mean(ts) + zeta mean(mean(ts)) U(0, 1)."""
+    mean = mean_surface(engine, stages, below, batch)
+    noise = rng.uniform(size=(units, *stages[-1].surface_shape))
+    centroids: Array = (1 - zeta) * mean + zeta * mean.mean() * noise
+    return centroids
 
 
 def mean_surface(engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from timesurf import engines, metrics, modelfile
 from timesurf.engines import Options, Outcome, Parameters, Trace
 from timesurf.errors import EventError, ModelFileError, NotFittedError, SettingError
 from timesurf.events import Recordings
+from timesurf.growth import grow
 from timesurf.init import Start, initialise
 from timesurf.layers import Layer, Stage, stack
 from timesurf.rule import Rule
@@ -103,6 +104,7 @@ class Network:
         self._parameters = Parameters(
             [np.ascontiguousarray(c, dtype=np.float64) for c in value.centroids],
             [np.ascontiguousarray(th, dtype=np.float64) for th in value.thresholds],
+            [np.array(mask, dtype=np.bool_) for mask in value.frozen],
         )
 
     @property
@@ -166,7 +168,18 @@ class Network:
         if passes < 0:
             raise SettingError(f"passes = {passes!r} must be 0 or more.")
         self.start(recordings, start=start, zeta=zeta, margin=margin, sample=sample)
-        rng = np.random.default_rng(None if self.seed is None else [self.seed, 1])
+        return self.train(recordings, passes=passes, batch_size=batch_size, progress=progress)
+
+    def train(
+        self,
+        recordings: Recordings,
+        *,
+        passes: int = 6,
+        batch_size: int | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Network:
+        """Learn from where the network stands, `passes` times, each time in another random order."""
+        rng = np.random.default_rng(None if self.seed is None else [self.seed, 1 + len(self.history)])
         for n in range(passes):
             order = rng.permutation(len(recordings))
             self._learn(recordings[order], batch_size, progress, n * len(recordings), passes * len(recordings))
@@ -183,6 +196,97 @@ class Network:
         if self._parameters is None:
             self.start(recordings)
         self._learn(recordings, batch_size, progress, 0, len(recordings))
+        return self
+
+    def adapt(
+        self,
+        recordings: Recordings,
+        *,
+        rule: Rule | None = None,
+        cap: float | None = None,
+        confidence: float | None = None,
+    ) -> Outcome:
+        """Predict and go on learning, online and without labels, in the order of the recordings.
+
+        rule : the network's own, with a third of beta (`Rule.for_adapting`), unless given; 0 switches a layer off
+        cap : the furthest that any centroid, and any threshold, may move in one recording
+        confidence : learn only from recordings whose majority has at least this share of the output events
+
+        The outcome holds the votes as they were cast while adapting. `snapshot` before, `restore` after, undo it.
+        """
+        rule = rule or self.rule.for_adapting()
+        rule.per_layer(len(self.stages))
+        for name, value in (("cap", cap), ("confidence", confidence)):
+            if value is not None and not value >= 0:
+                raise SettingError(f"{name} = {value!r} must be 0 or more, or None for no limit.")
+        self._check_input(recordings)
+        engine = engines.load(self.engine)
+        outcomes = []
+        guarded = cap is not None or confidence is not None
+        for part in _parts(recordings, 1 if guarded else None):
+            batch, before = engines.pack(recordings[part]), self.parameters.copy() if guarded else None
+            if confidence is not None:
+                outcome = engine.infer(self.stages, self.parameters, batch, self.options)
+                if outcome.votes.max() < confidence * max(int(outcome.votes.sum()), 1):
+                    outcomes.append(outcome)
+                    continue
+            outcomes.append(engine.learn_online(self.stages, self.parameters, rule, batch, self.options))
+            if cap is not None and before is not None:
+                _hold_back(self.parameters, before, cap)
+            self._check_sane()
+        return Outcome.joined(outcomes)
+
+    def extend(
+        self,
+        recordings: Recordings,
+        *,
+        units: Sequence[int],
+        classes: Sequence[Any],
+        zeta: float = 0.1,
+        margin: float = 1.4,
+        sample: int = 20,
+    ) -> Network:
+        """Grow for a new task: more units in each hidden layer, new classes in the last; what was there is frozen.
+
+        The new units start from `sample` of the recordings, which are of the new task; then `train` on them.
+        """
+        if len(units) != len(self.stages) - 1 or min(units, default=0) < 0:
+            raise SettingError(
+                f"units = {units!r} must name how many to add in each of the {len(self.stages) - 1} hidden layers."
+            )
+        names = [*self.classes.tolist(), *classes]
+        layers = [
+            replace(layer, units=stage.units + n)
+            for layer, stage, n in zip(self.layers, self.stages, units, strict=False)
+        ]
+        last = self.layers[-1] if self.layers[-1].units is None else replace(self.layers[-1], units=len(names))
+        grown = Network(
+            [*layers, last], self.field, self.polarities, names,
+            rule=self.rule, engine=self.engine, dtype=self.dtype, threads=self.threads, seed=self.seed,
+        )  # fmt: skip
+        label = grown.class_numbers(recordings)
+        rng = np.random.default_rng(None if self.seed is None else [self.seed, 2, len(self.history)])
+        chosen = np.sort(rng.permutation(len(recordings))[:sample])
+        batch = engines.pack(recordings[chosen], label[chosen])
+        engine = engines.load(self.engine)
+        parameters = grow(engine, grown.stages, self.parameters, batch, rng, zeta=zeta, margin=margin)
+        self.layers, self.stages, self.classes = grown.layers, grown.stages, grown.classes
+        self.parameters = parameters
+        return self
+
+    def freeze(self, layer: int | None = None, units: Any = slice(None), *, frozen: bool = True) -> Network:
+        """Freeze units of a layer (all by default; None: of every layer), or let them go again with frozen=False."""
+        for k in range(len(self.stages)) if layer is None else [self._index(layer)]:
+            self.parameters.frozen[k][units] = frozen
+        return self
+
+    def snapshot(self) -> Parameters:
+        """The parameters as they are now, to `restore` later."""
+        return self.parameters.copy()
+
+    def restore(self, snapshot: Parameters) -> Network:
+        """Go back to a snapshot."""
+        self.parameters = snapshot.copy()
         return self
 
     def _learn(
@@ -356,6 +460,18 @@ class Network:
             raise ModelFileError(f"{path} describes no network: {error}") from error
         network.parameters = modelfile.parameters_from(tensors, network.stages, path)
         return network
+
+
+def _hold_back(now: Parameters, before: Parameters, cap: float) -> None:
+    """Shorten what moved further than `cap`."""
+    for k, (c, was) in enumerate(zip(now.centroids, before.centroids, strict=True)):
+        moved = (c - was).reshape(len(c), -1)
+        far = np.linalg.norm(moved, axis=1)
+        for u in np.flatnonzero(far > cap):
+            c[u] = was[u] + (moved[u] * (cap / far[u])).reshape(c[u].shape)
+        th, was_th = now.thresholds[k], before.thresholds[k]
+        finite = np.isfinite(th)
+        th[finite] = was_th[finite] + np.clip(th[finite] - was_th[finite], -cap, cap)
 
 
 def _figures(outcome: Outcome, label: Array) -> dict[str, float]:

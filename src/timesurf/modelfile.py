@@ -1,7 +1,7 @@
 """Model files: safetensors for the arrays, JSON in its header for the rest. No pickle; nothing in a file is trusted.
 
-Tensors are `layer1.centroids`, `layer1.thresholds`, `layer2.centroids`, ... The header's `timesurf` entry says the
-format version, the network, the rule, the classes, the seed and the training history.
+Tensors are `layer1.centroids`, `layer1.thresholds`, `layer1.frozen`, `layer2.centroids`, ... The header's `timesurf`
+entry says the format version, the network, the rule, the classes, the seed and the training history.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ def write(path: str | Path, about: dict[str, Any], parameters: Parameters) -> No
     tensors = {}
     for k, (c, th) in enumerate(zip(parameters.centroids, parameters.thresholds, strict=True), start=1):
         tensors[f"layer{k}.centroids"], tensors[f"layer{k}.thresholds"] = np.ascontiguousarray(c), th
+        tensors[f"layer{k}.frozen"] = np.ascontiguousarray(parameters.frozen[k - 1])
     header = {"timesurf": json.dumps({"format": VERSION, **about})}
     with replacing(path) as file:
         file.write(save(tensors, metadata=header))
@@ -80,6 +81,12 @@ def parameters_from(tensors: dict[str, Array], stages: tuple[Stage, ...], path: 
             if name == "thresholds" and (tensor < 0).any():
                 raise ModelFileError(f"{path}: layer{k}.thresholds holds negative values.")
             arrays.append(tensor.copy())  # the loader's arrays are read-only views of the file
+        mask = tensors.get(f"layer{k}.frozen")
+        if mask is None or mask.shape != (stage.units,) or mask.dtype != np.bool_:
+            raise ModelFileError(
+                f"{path}: layer{k}.frozen must say of each of {stage.units} units whether it is frozen."
+            )
+        parameters.frozen.append(mask.copy())
     return parameters
 
 

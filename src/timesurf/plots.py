@@ -57,6 +57,30 @@ def compare_features(sup3r: Network, kmeans: Network, use: Array, accuracy: tupl
     return fig
 
 
+def continual(result: dict[str, Any]) -> Figure:
+    """Accuracy over recordings while characters change places, and first-layer centroids before and after."""
+    before, after = (np.array(result["first_layer"][name]) for name in ("before", "after"))
+    fig, axes = figure(2, 1, (8, 6.5))
+    ax = axes[0, 0]
+    for name, colour in (("adapting", "C0"), ("ablated", "C1")):
+        curves = np.array(result[name]["recordings"])
+        width = min(10, curves.shape[1])
+        smooth = np.array([np.convolve(curve, np.ones(width) / width, mode="valid") for curve in curves])
+        at = np.arange(smooth.shape[1]) + width
+        ax.fill_between(at, smooth.min(axis=0), smooth.max(axis=0), color=colour, alpha=0.25, linewidth=0)
+        ax.plot(at, smooth.mean(axis=0), color=colour, label=name)
+    for end in np.cumsum(result["settings"]["steps"])[:-1]:
+        ax.axvline(end, color="grey", linewidth=0.8, linestyle=":")
+    ax.set_xlabel("recordings; dotted: a pixel moves from x to /")
+    ax.set_ylabel("share of events right")
+    ax.legend(loc="center right")
+    images = [np.concatenate([c[:, :, 0], np.full((1, c.shape[1]), np.nan)]) for c in (*before, *after)]
+    axes[1, 0].imshow(np.concatenate(images).T, vmin=0, vmax=1, cmap="viridis")
+    axes[1, 0].set_title(f"first-layer units of one network: {len(before)} before, the same {len(after)} after")
+    axes[1, 0].set_axis_off()
+    return fig
+
+
 def growth(measured: dict[str, list[dict[str, float]]]) -> Figure:
     """Cost of an event as one size of the network grows, a panel a size."""
     fig, axes = figure(1, len(measured), (3.0 * len(measured), 3.0))

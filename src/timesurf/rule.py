@@ -24,7 +24,7 @@ need to be"). A threshold stops at 0, where its unit has fallen silent.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -83,6 +83,14 @@ class Rule:
                 raise SettingError(f"{name} has {len(value)} values for {layers} layers.")
             table[:, column] = value
         return table
+
+    def for_adapting(self) -> Rule:
+        """The rule with a third of its beta, for learning without labels.
+
+        While S is always positive, beta pulls every unit towards all that it accepts; thresholds must keep up with it.
+        """
+        third = tuple(b / 3 for b in self.beta) if isinstance(self.beta, tuple) else self.beta / 3
+        return replace(self, beta=third)
 
     def to_dict(self) -> dict[str, Any]:
         """All settings by name, ready for JSON."""

@@ -29,6 +29,8 @@ _ROWS = {
 }
 CHARACTERS = {name: np.array([[c == "*" for c in row] for row in rows.split()]).T for name, rows in _ROWS.items()}
 TASK1 = ("v/vyty", "vxvyty")
+TASK2 = ("vpvyty", "vovyty")
+SHIFTS = 4  # pixels that x has and / lacks
 
 
 def bitmap(sentence: str) -> Array:
@@ -70,6 +72,27 @@ def make(
         high=high,
         low=low,
     )
+
+
+def shifted(recordings: int, step: int, seed: int | np.random.Generator = 0, **about: Any) -> Recordings:
+    """Recordings of task 1 after `step` pixels have moved from x to /: after the fourth the two have changed places.
+
+    >>> [int(s.sum()) for s in _shift(4)] == [int(CHARACTERS[c].sum()) for c in "x/"]
+    True
+    """
+    number = np.arange(recordings) % len(TASK1)
+    lit = np.stack([np.concatenate([CHARACTERS["v"], c, *(CHARACTERS[o] for o in "vyty")]) for c in _shift(step)])
+    return poisson(lit[number], np.asarray(TASK1)[number], seed, **about)
+
+
+def _shift(step: int) -> tuple[Array, Array]:
+    """/ and x after `step` moves."""
+    if not 0 <= step <= SHIFTS:
+        raise SettingError(f"step = {step!r} must lie between 0 and {SHIFTS}.")
+    slash, cross = CHARACTERS["/"].copy(), CHARACTERS["x"].copy()
+    moved = np.argwhere(cross & ~slash)[:step]
+    slash[tuple(moved.T)], cross[tuple(moved.T)] = True, False
+    return slash, cross
 
 
 def poisson(

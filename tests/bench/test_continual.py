@@ -1,0 +1,24 @@
+"""A small version of the continual-learning figure, which can still fail: one network, shorter steps."""
+
+import pytest
+
+from timesurf import plots
+from timesurf.bench import continual
+
+
+@pytest.fixture(scope="module")
+def result():
+    return continual.run(1, steps=(150, 150, 150, 200))
+
+
+def test_adapting_follows_the_shift(result):
+    assert all(v >= 0.98 for v in result["adapting"]["steps"][0])
+
+
+def test_without_adapting_the_network_ends_up_wrong(result):
+    assert result["ablated"]["steps"][0][-1] <= 0.02
+
+
+def test_the_figure_is_drawn(result, tmp_path):
+    plots.continual(result).savefig(tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size > 10_000
