@@ -60,7 +60,7 @@ def compare_features(sup3r: Network, kmeans: Network, use: Array, accuracy: tupl
 def continual(result: dict[str, Any]) -> Figure:
     """Accuracy over recordings while characters change places, and first-layer centroids before and after."""
     before, after = (np.array(result["first_layer"][name]) for name in ("before", "after"))
-    fig, axes = figure(2, 1, (8, 6.5))
+    fig, axes = figure(2, 1, (8, 5))
     ax = axes[0, 0]
     for name, colour in (("adapting", "C0"), ("ablated", "C1")):
         curves = np.array(result[name]["recordings"])

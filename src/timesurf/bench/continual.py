@@ -39,7 +39,7 @@ def run(
     ends = np.cumsum(steps)
     result: dict[str, Any] = {}
     for name in ("adapting", "ablated"):
-        curves = [row[name].tolist() for row in rows]
+        curves = [np.round(row[name], 4).tolist() for row in rows]
         means = [[float(np.mean(curve[max(end - LAST, 0) : end])) for end in ends] for curve in curves]
         result[name] = {"steps": means, "recordings": curves}
     settings = {
