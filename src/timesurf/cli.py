@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -112,6 +113,7 @@ def bench_classification(
     networks: Annotated[int, typer.Option(min=1, help="How many independent networks.")] = 10,
     seed: Seed = 0,
     recordings: Annotated[int, typer.Option(min=2, help="For training, and as many for testing.")] = 1000,
+    beta: Annotated[float | None, typer.Option(help="Another beta than the preset's; the paper prints 1e-5.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Networks at a time; default: one a core.")] = None,
     json_file: Json = None,
 ) -> None:
@@ -120,10 +122,14 @@ def bench_classification(
     Example: timesurf bench classification --networks 10 --seed 0 --json table1.json
     """
     from timesurf.bench import classification
+    from timesurf.presets import SENTENCES
 
     _check_writable(json_file)
+    preset = SENTENCES if beta is None else replace(SENTENCES, rule=replace(SENTENCES.rule, beta=beta))
     with _progress("training", networks, recordings) as told:
-        result = classification.run(networks, seed, recordings=recordings, workers=workers, progress=told)
+        result = classification.run(
+            networks, seed, recordings=recordings, preset=preset, workers=workers, progress=told
+        )
     console.print(_table1(result))
     accuracy = np.array(result["sup3r"]["accuracy"])
     console.print(

@@ -51,7 +51,7 @@ class Rule:
     """
 
     alpha: PerLayer = 1e-4  # centroids, weight of dS
-    beta: PerLayer = 3e-5  # centroids, weight of S; the paper prints 1e-5, with which 2 networks in 100 get stuck
+    beta: PerLayer = 3e-5  # centroids, weight of S; the paper prints 1e-5, and then some networks get stuck
     gamma: PerLayer = 1e-4  # thresholds, weight of dS
     delta: PerLayer = 5e-6  # thresholds, weight of S
     d: PerLayer = 0.3  # how close to the border (or the centre) a surface must be to move a threshold

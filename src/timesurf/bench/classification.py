@@ -15,7 +15,7 @@ from timesurf.datasets import sentences
 from timesurf.events import Recordings
 from timesurf.metrics import event_accuracy
 from timesurf.model import Network, Progress
-from timesurf.presets import SENTENCES
+from timesurf.presets import SENTENCES, Preset
 
 PAPER = {"sup3r": {"accuracy": 0.9992, "kept": 0.1433}, "kmeans": {"accuracy": 0.5553, "kept": 1.0}}
 CONVERGED = 0.99  # accuracy: a network that has told x from /
@@ -26,6 +26,7 @@ def run(
     seed: int = 0,
     *,
     recordings: int = 1000,
+    preset: Preset = SENTENCES,
     workers: int | None = None,
     progress: Callable[[int, Progress], None] | None = None,
 ) -> dict[str, Any]:
@@ -38,21 +39,25 @@ def run(
     began = time.perf_counter()
     about = machine.describe()
     with ThreadPoolExecutor(workers or about["cores"]) as pool:
-        jobs = [pool.submit(one, seed, n, recordings, progress) for n in range(networks)]
+        jobs = [pool.submit(one, seed, n, recordings, progress, preset) for n in range(networks)]
         rows = [job.result() for job in jobs]
     result: dict[str, Any] = {
         name: {figure: [row[name][figure] for row in rows] for figure in ("accuracy", "settled", "kept", "silent")}
         for name in ("sup3r", "kmeans")
     }
-    settings = {"networks": networks, "seed": seed, "recordings": recordings, "preset": SENTENCES.to_dict()}
+    settings = {"networks": networks, "seed": seed, "recordings": recordings, "preset": preset.to_dict()}
     return {**result, "settings": settings, "machine": about, "seconds": time.perf_counter() - began}
 
 
 def one(
-    seed: int, number: int, recordings: int, progress: Callable[[int, Progress], None] | None = None
+    seed: int,
+    number: int,
+    recordings: int,
+    progress: Callable[[int, Progress], None] | None = None,
+    preset: Preset = SENTENCES,
 ) -> dict[str, dict[str, Any]]:
     """Figures of one network of each kind on the same data."""
-    sup3r, kmeans, test = train(seed, number, recordings, progress)
+    sup3r, kmeans, test = train(seed, number, recordings, progress, preset)
     return {
         name: {**network.evaluate(test), "settled": settled(network, test)}
         for name, network in (("sup3r", sup3r), ("kmeans", kmeans))
@@ -70,7 +75,11 @@ def settled(network: Network, test: Recordings, since: int = 1000) -> float:
 
 
 def train(
-    seed: int, number: int, recordings: int, progress: Callable[[int, Progress], None] | None = None
+    seed: int,
+    number: int,
+    recordings: int,
+    progress: Callable[[int, Progress], None] | None = None,
+    preset: Preset = SENTENCES,
 ) -> tuple[Network, Network, Recordings]:
     """A Sup3r and a k-means network trained on data of their own, and recordings to test them."""
     for_training, for_test, for_network = np.random.SeedSequence([seed, number]).spawn(3)
@@ -78,7 +87,7 @@ def train(
     test = sentences.make(recordings, np.random.default_rng(for_test))
     network_seed = int(for_network.generate_state(1)[0])
     told = None if progress is None else lambda news: progress(number, news)
-    sup3r = SENTENCES.network(data, sentences.TASK1, network_seed, threads=1)
-    sup3r.fit(data, **SENTENCES.training(), progress=told)
-    kmeans = fit_kmeans(SENTENCES.network(data, sentences.TASK1, network_seed, threads=1), data)
+    sup3r = preset.network(data, sentences.TASK1, network_seed, threads=1)
+    sup3r.fit(data, **preset.training(), progress=told)
+    kmeans = fit_kmeans(preset.network(data, sentences.TASK1, network_seed, threads=1), data)
     return sup3r, kmeans, test
