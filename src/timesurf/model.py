@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf import engines, metrics, modelfile
+from timesurf import adapting, engines, metrics, modelfile
 from timesurf.engines import Options, Outcome, Parameters, Trace
 from timesurf.errors import EventError, ModelFileError, NotFittedError, SettingError
 from timesurf.events import Recordings
@@ -216,25 +216,16 @@ class Network:
         """
         rule = rule or self.rule.for_adapting()
         rule.per_layer(len(self.stages))
-        for name, value in (("cap", cap), ("confidence", confidence)):
-            if value is not None and not value >= 0:
-                raise SettingError(f"{name} = {value!r} must be 0 or more, or None for no limit.")
+        adapting.check(cap, confidence)
         self._check_input(recordings)
-        engine = engines.load(self.engine)
-        outcomes = []
         guarded = cap is not None or confidence is not None
-        for part in _parts(recordings, 1 if guarded else None):
-            batch, before = engines.pack(recordings[part]), self.parameters.copy() if guarded else None
-            if confidence is not None:
-                outcome = engine.infer(self.stages, self.parameters, batch, self.options)
-                if outcome.votes.max() < confidence * max(int(outcome.votes.sum()), 1):
-                    outcomes.append(outcome)
-                    continue
-            outcomes.append(engine.learn_online(self.stages, self.parameters, rule, batch, self.options))
-            if cap is not None and before is not None:
-                _hold_back(self.parameters, before, cap)
-            self._check_sane()
-        return Outcome.joined(outcomes)
+        batches = (engines.pack(recordings[part]) for part in _parts(recordings, 1 if guarded else None))
+        outcome = adapting.adapt(
+            engines.load(self.engine), self.stages, self.parameters, rule, batches, self.options,
+            cap=cap, confidence=confidence,
+        )  # fmt: skip
+        self._check_sane()
+        return outcome
 
     def extend(
         self,
@@ -460,18 +451,6 @@ class Network:
             raise ModelFileError(f"{path} describes no network: {error}") from error
         network.parameters = modelfile.parameters_from(tensors, network.stages, path)
         return network
-
-
-def _hold_back(now: Parameters, before: Parameters, cap: float) -> None:
-    """Shorten what moved further than `cap`."""
-    for k, (c, was) in enumerate(zip(now.centroids, before.centroids, strict=True)):
-        moved = (c - was).reshape(len(c), -1)
-        far = np.linalg.norm(moved, axis=1)
-        for u in np.flatnonzero(far > cap):
-            c[u] = was[u] + (moved[u] * (cap / far[u])).reshape(c[u].shape)
-        th, was_th = now.thresholds[k], before.thresholds[k]
-        finite = np.isfinite(th)
-        th[finite] = was_th[finite] + np.clip(th[finite] - was_th[finite], -cap, cap)
 
 
 def _figures(outcome: Outcome, label: Array) -> dict[str, float]:

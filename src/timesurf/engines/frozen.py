@@ -208,11 +208,7 @@ def dense(k, n, table, own, start, runs, pace, centroids, halves, limited, conte
         score = dots[i * lanes : (i + 1) * lanes]
         for u in range(lanes):
             score[u] -= half[u]
-        f, best = 0, score[0]
-        for u in range(1, units):  # without a branch, which could not be foreseen
-            more = score[u] > best
-            f = u if more else f
-            best = score[u] if more else best
+        f, best = largest(score, units)
         closest[i] = f
         apart[i] = F(0)
         if limited:
@@ -270,15 +266,22 @@ def running(k, n, logged, table, own, out, pace, centroids, halves, context, sta
             score[u] = dots[u] - half[u]
         square = norm[block0 + block] * decay * decay + (F(1) - own_fade[i] * own_fade[i])
         norm[block0 + block] = square
-        f, best = 0, score[0]
-        for u in range(1, units):  # without a branch, which could not be foreseen
-            more = score[u] > best
-            f = u if more else f
-            best = score[u] if more else best
+        f, best = largest(score, units)
         closest[i] = f
         logs[3, k, logged + i] = f
         squares[i] = square
         apart[i] = sqrt(max(square - F(2) * best, F(0)))
+
+
+@compiled
+def largest(score, units):
+    """The unit with the largest score, the lowest of equals; without a branch, which could not be foreseen."""
+    f, best = 0, score[0]
+    for u in range(1, units):
+        more = score[u] > best
+        f = u if more else f
+        best = score[u] if more else best
+    return f, best
 
 
 @compiled
