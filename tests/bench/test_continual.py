@@ -1,4 +1,4 @@
-"""A small version of the continual-learning figure, which can still fail: one network, shorter steps."""
+"""A small version of the continual-learning figure, which can still fail: one network, a shorter last step."""
 
 import pytest
 
@@ -8,11 +8,11 @@ from timesurf.bench import continual
 
 @pytest.fixture(scope="module")
 def result():
-    return continual.run(1, steps=(150, 150, 150, 200))
+    return continual.run(1, steps=(250, 250, 250, 250))
 
 
 def test_adapting_follows_the_shift(result):
-    assert all(v >= 0.98 for v in result["adapting"]["steps"][0])
+    assert all(v >= 0.99 for v in result["adapting"]["steps"][0])
 
 
 def test_without_adapting_the_network_ends_up_wrong(result):
