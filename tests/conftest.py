@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("default", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("long", parent=settings.get_profile("default"), max_examples=3000)
+# By default the same examples every time; HYPOTHESIS_PROFILE=long draws many new ones.
+quiet = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("default", max_examples=60, derandomize=True, **quiet)
+settings.register_profile("long", max_examples=3000, **quiet)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 

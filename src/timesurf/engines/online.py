@@ -51,7 +51,7 @@ from timesurf.layers import Full, Stage, Window
 from timesurf.rule import SLACK, Rule
 
 SMALL = 64  # entries: up to here a surface is written out sooner than its dot products are followed
-REACH = 16.0  # tau: how far t0 may lie behind
+REACH = 8.0  # tau: how far t0 may lie behind; e^8 is what rounding errors grow by
 NEVER = -(2**62)
 
 compiled = njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False)
