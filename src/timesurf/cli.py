@@ -79,7 +79,7 @@ def demo(
         "Two sentences, [bold]v/v yty[/] and [bold]vxv yty[/], written by noisy pixels. "
         "Only x and / tell them apart.\nTraining a network of 3, 6 and 2 units on 1,000 recordings ..."
     )
-    with _progress("training", 1, 1000) as told:
+    with _progress("training", 1) as told:
         sup3r, kmeans, test = classification.train(seed, 0, 1000, told)
     figures = {"sup3r": sup3r.evaluate(test), "kmeans": kmeans.evaluate(test)}
     console.print(_table1({name: {k: [v[k]] for k in ("accuracy", "kept")} for name, v in figures.items()}))
@@ -126,7 +126,7 @@ def bench_classification(
 
     _check_writable(json_file)
     preset = SENTENCES if beta is None else replace(SENTENCES, rule=replace(SENTENCES.rule, beta=beta))
-    with _progress("training", networks, recordings) as told:
+    with _progress("training", networks) as told:
         result = classification.run(
             networks, seed, recordings=recordings, preset=preset, workers=workers, progress=told
         )
@@ -165,7 +165,7 @@ def bench_continual(
 
     _check_writable(json_file)
     _check_writable(plot)
-    with _progress("training", networks, 1000) as told:
+    with _progress("training", networks) as told:
         result = continual.run(networks, seed, workers=workers, progress=told)
     table = Table(title=f"Events right over the last {continual.LAST} recordings of each step: mean (worst network)")
     table.add_column("")
@@ -250,7 +250,7 @@ def _table1(result: dict[str, Any]) -> Table:
 
 
 @contextmanager
-def _progress(what: str, networks: int, recordings: int) -> Iterator[Any]:
+def _progress(what: str, networks: int) -> Iterator[Any]:
     """A bar that counts recordings over all networks, with the latest accuracy and kept share; silent in a pipe."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     done: dict[int, int] = {}

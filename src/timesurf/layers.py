@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from timesurf.errors import SettingError
@@ -201,11 +201,6 @@ def stack(
         place, polarities = layer.output_field(place), units
         stages[-1].surface_shape  # noqa: B018  a Tile of other dimensions than its field speaks up here
     return tuple(stages)
-
-
-def with_units(layer: Layer, units: int) -> Layer:
-    """The same layer with another number of units."""
-    return replace(layer, units=units)
 
 
 def _whole(value: Any, name: str) -> int:

@@ -225,7 +225,7 @@ def memory(stages: Stages, counts: Array, options: Options = DEFAULT, *, learn: 
 @contextmanager
 def _workspace(p: Plan, dtype: Any, time: Any, longest: int) -> Iterator[tuple[Array, ...]]:
     """A kernel's memory: contexts and scratch, kept from call to call for networks of the same shape."""
-    key = (id(p), dtype, time, _room(longest))
+    key = (p, dtype, time, _room(longest))
     with _lock:
         spare = _free.setdefault(key, [])
         space = spare.pop() if spare else None

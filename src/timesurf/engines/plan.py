@@ -48,7 +48,7 @@ COLUMNS = 20
 _BLOCK_VALUES = 1 << 14  # surfaces of one block of events: as many as fit beside the centroids in a core's cache
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # one plan is one key: workspaces are kept under it
 class Plan:
     """Tables of a network."""
 
