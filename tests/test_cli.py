@@ -45,7 +45,14 @@ def test_mistakes_end_with_a_message_and_code_2(words, tmp_path, monkeypatch):
 
 
 def test_every_command_has_help_with_an_example():
-    for words in (["demo"], ["warmup"], ["bench", "classification"], ["bench", "speed"], ["bench", "continual"]):
+    for words in (
+        ["demo"],
+        ["warmup"],
+        ["bench", "classification"],
+        ["bench", "speed"],
+        ["bench", "continual"],
+        ["bench", "incremental"],
+    ):
         assert f"Example: timesurf {' '.join(words)}" in " ".join(run(cli.app, [*words, "--help"]).output.split())
 
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from timesurf import EventError, Network, Rule, SettingError
 from timesurf.datasets import sentences
-from timesurf.engines import pack, reference
+from timesurf.engines import Parameters, Trace, pack, reference
+from timesurf.growth import tighten
 from timesurf.presets import SENTENCES
 
 DATA = sentences.make(8, seed=0, duration="1 ms")
@@ -152,6 +153,40 @@ def test_frozen_units_keep_every_bit_through_any_calls(tmp_path_factory, calls, 
         mask = np.concatenate([masks[k], np.zeros(network.stages[k].units - len(masks[k]), dtype=bool)])
         assert network.parameters.centroids[k][mask][..., : c.shape[-1]].tobytes() == c.tobytes()
         assert network.parameters.thresholds[k][mask].tobytes() == th.tobytes()
+
+
+def test_tightening_closes_thresholds_around_what_came_out_right():
+    """Unit 0 is right, unit 1 wrong, unit 2 silent, unit 3 frozen."""
+    trace = Trace(
+        winner=np.array([[0, 0], [0, 0], [0, 0], [1, 0], [2, -1]]),
+        distance=np.array([[0.1, 0], [0.2, 0], [0.3, 0], [0.1, 0], [0.5, np.nan]]),
+        S=np.zeros((5, 2)),
+        passed=np.array([2, 2, 2, 2, 0]),
+    )
+    first, last = np.arange(4.0)[:, None], np.tile(np.arange(4.0), (2, 1))
+    parameters = Parameters([first, last], [np.full(4, 2.0), np.full(2, np.inf)])
+    parameters.frozen[0][3] = True
+    tight = tighten(parameters, trace, np.array([0, 0, 0, 1, 0]), share=1.0, slack=0.2)
+    np.testing.assert_allclose(tight.thresholds[0], [0.5, 2])
+    np.testing.assert_array_equal(tight.centroids[0].ravel(), [0, 3])
+    np.testing.assert_array_equal(tight.centroids[1], [[0, 3], [0, 3]])  # what the second layer saw of them
+    assert tight.frozen[0].tolist() == [False, True]
+    unlabelled = tighten(parameters, trace, np.full(5, -1), share=0.0, slack=0.2)  # all output counts as right
+    np.testing.assert_allclose(unlabelled.thresholds[0], [0.3, 0.3, 2])
+    parameters.frozen[0][:] = False
+    with pytest.raises(EventError, match="train the network first"):
+        tighten(parameters, trace, np.full(5, 7), share=1.0, slack=0.2)
+
+
+def test_a_tightened_network_decides_as_before():
+    network = trained()
+    before = network.evaluate(DATA)
+    after = network.tighten(DATA).evaluate(DATA)
+    assert after["accuracy"] >= before["accuracy"] - 0.02
+    assert 0 < after["kept"] <= before["kept"]
+    assert all(stage.units == len(c) for stage, c in zip(network.stages, network.parameters.centroids, strict=True))
+    with pytest.raises(SettingError, match="share"):
+        network.tighten(DATA, share=0)
 
 
 def test_units_can_be_frozen_and_freed_by_hand():

@@ -176,8 +176,70 @@ def bench_continual(
         table.add_row(name, *(f"{m:.2%} ({w:.2%})" for m, w in zip(steps.mean(axis=0), steps.min(axis=0), strict=True)))
     console.print(table)
     console.print("The paper: adapting > 99 %, ablated 0 % at the end.", highlight=False)
+    change = 100 * np.subtract(result["unshifted"]["after"], result["unshifted"]["before"])
+    console.print(
+        f"Adapting to {result['settings']['unshifted']:,} recordings in which nothing changes: "
+        f"{change.mean():+.2f} points, worst network {change.min():+.2f}.",
+        highlight=False,
+    )
+    table = Table(title="Guards, mean (worst network)")
+    for column in ("", "right at the last step", "a first-layer unit moves, after a recording 300 times too long"):
+        table.add_column(column, justify="right" if column else "left")
+    for name, guard in result["guards"].items():
+        last, moves = guard["last_step"], guard["stuck_moves"]
+        table.add_row(name, f"{np.mean(last):.2%} ({np.min(last):.2%})", f"{np.mean(moves):.3f} ({np.max(moves):.3f})")
+    console.print(table)
     if plot is not None:
         plots.continual(result).savefig(plot, dpi=120)
+        console.print(f"Figure written to {plot}", highlight=False)
+    _write_json(json_file, result)
+
+
+@bench.command("incremental")
+def bench_incremental(
+    networks: Annotated[int, typer.Option(min=1, help="How many independent networks.")] = 10,
+    seed: Seed = 0,
+    tasks: Annotated[int, typer.Option(min=2, max=5, help="How many tasks, one after another.")] = 2,
+    recordings: Annotated[int, typer.Option(min=20, help="Of each task for training, and as many for testing.")] = 1000,
+    workers: Annotated[int | None, typer.Option(min=1, help="Networks at a time; default: one a core.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the accuracy matrices into this file.", dir_okay=False)
+    ] = None,
+    json_file: Json = None,
+) -> None:
+    """New classes without forgetting: the paper's Table 2, or more tasks in a row.
+
+    Example: timesurf bench incremental --tasks 5 --networks 10 --json incremental.json --plot incremental.png
+    """
+    from timesurf import plots
+    from timesurf.bench import incremental
+
+    _check_writable(json_file)
+    _check_writable(plot)
+    with _progress("training", networks) as told:
+        result = incremental.run(networks, seed, tasks=tasks, recordings=recordings, workers=workers, progress=told)
+    table = Table(title="Events right, mean (worst network)" + (": the paper's Table 2" if tasks == 2 else ""))
+    names = {"task1": "task 1", "task2": "task 2", "task1_after": f"task 1 after task {tasks}"}
+    for column in ("", *names.values()):
+        table.add_column(column, justify="right" if column else "left")
+    table.add_row("Sup3r, extended", *(f"{np.mean(result[n]):.2%} ({np.min(result[n]):.2%})" for n in names))
+    if tasks == 2:
+        table.add_row("the paper", *(f"{incremental.PAPER[n]:.2%}" for n in names))
+    console.print(table)
+    table = Table(title=f"After {tasks} tasks, means of {networks} networks (worst)")
+    for column in ("", "average accuracy", "forgetting", "backward transfer"):
+        table.add_column(column, justify="right" if column else "left")
+    for way, title in incremental.WAYS.items():
+        about = result[way]
+        average = f"{np.mean(about['average_accuracy']):.2%} ({np.min(about['average_accuracy']):.2%})"
+        others = (
+            f"{100 * np.mean(about[n]):.2f} points" if n in about else "-" for n in ("forgetting", "backward_transfer")
+        )
+        table.add_row(title, average, *others)
+    console.print(table)
+    console.print(f"Seed {seed}, {result['seconds']:.0f} s.", highlight=False)
+    if plot is not None:
+        plots.incremental(result).savefig(plot, dpi=120)
         console.print(f"Figure written to {plot}", highlight=False)
     _write_json(json_file, result)
 

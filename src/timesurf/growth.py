@@ -2,6 +2,10 @@
 
 A layer whose lower neighbour grew sees more polarities. Its old units have never seen them: their centroids are 0
 there. New units start like any others (`timesurf.init`), from a small batch of the new task.
+
+The rule moves a threshold only by events near its border: where none came the border stays far out. And a unit that
+nothing comes through still wins, and so rejects, what is closest to it. Frozen, such units would take the next task's
+events. So `tighten` a network before.
 """
 
 from __future__ import annotations
@@ -12,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.engines import Batch, Engine, Parameters
+from timesurf.engines import Batch, Engine, Parameters, Trace
+from timesurf.errors import EventError
 from timesurf.init import mean_start
 from timesurf.layers import Stage
 
@@ -50,3 +55,34 @@ def grow(
         reach = trace.distance[by_new, k].max(initial=0) or np.nanmax(trace.distance[:, k], initial=1.0)
         grown.thresholds[k][~grown.frozen[k]] = margin * reach
     return grown
+
+
+def tighten(parameters: Parameters, trace: Trace, label: Array, *, share: float, slack: float) -> Parameters:
+    """Without hidden units that tell nothing, the others' thresholds closed around what came out right.
+
+    A threshold falls to `slack` beyond the closest `share` of its unit's events that came out right. A unit goes if its
+    output is right less often than halfway between chance and the whole network's. Frozen units stay as they are.
+    `label` is the class of every event; without labels (-1) all output counts as right.
+    """
+    layers = trace.winner.shape[1]
+    out = trace.passed == layers
+    right = out & ((trace.winner[:, -1] == label) | (label == -1))
+    chance = 1 / max(len(np.unique(label)), 1)
+    enough = (chance + float(right.sum()) / max(int(out.sum()), 1)) / 2
+    tight = parameters.copy()
+    stay = [np.ones(len(th), dtype=np.bool_) for th in tight.thresholds]
+    for k in range(layers - 1):
+        for n in np.flatnonzero(~tight.frozen[k]):
+            mine = trace.winner[:, k] == n
+            useful = trace.distance[right & mine, k]
+            stay[k][n] = len(useful) > 0 and len(useful) >= enough * np.count_nonzero(out & mine)
+            if stay[k][n]:
+                tight.thresholds[k][n] = min(tight.thresholds[k][n], np.quantile(useful, share) + slack)
+        if not stay[k].any():
+            raise EventError(f"No unit of layer {k + 1} tells these recordings apart: train the network first.")
+    below = [np.ones(parameters.centroids[0].shape[-1], dtype=np.bool_), *stay[:-1]]  # units below are polarities here
+    return Parameters(
+        [np.ascontiguousarray(c[own][..., seen]) for c, own, seen in zip(tight.centroids, stay, below, strict=True)],
+        [th[own] for th, own in zip(tight.thresholds, stay, strict=True)],
+        [mask[own] for mask, own in zip(tight.frozen, stay, strict=True)],
+    )

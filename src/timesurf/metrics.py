@@ -5,6 +5,7 @@ A recording without an output event counts as wrong, and `silent` counts such re
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -70,3 +71,35 @@ def confusion(votes: Array, label: Array) -> Array:
     table = np.zeros((classes, classes + 1), dtype=np.int64)
     np.add.at(table, (label, said), 1)
     return table
+
+
+# One task after another. Row i of `rows` holds the accuracy on tasks 0 to i after learning task i.
+
+
+def average_accuracy(rows: Sequence[Sequence[float]]) -> float:
+    """Mean accuracy on all tasks after the last.
+
+    >>> average_accuracy([[1.0], [0.5, 0.75]])
+    0.625
+    """
+    return float(np.mean(rows[-1]))
+
+
+def forgetting(rows: Sequence[Sequence[float]]) -> float:
+    """How far each task but the last fell from the best it had been before the last task, on average.
+
+    >>> forgetting([[1.0], [0.5, 0.75]])
+    0.5
+    """
+    best = [max(row[task] for row in rows[task:-1]) for task in range(len(rows) - 1)]
+    return float(np.mean(np.subtract(best, rows[-1][:-1])))
+
+
+def backward_transfer(rows: Sequence[Sequence[float]]) -> float:
+    """How far each task but the last rose since it was learnt, on average.
+
+    >>> backward_transfer([[1.0], [0.5, 0.75]])
+    -0.5
+    """
+    learnt = [rows[task][task] for task in range(len(rows) - 1)]
+    return float(np.mean(np.subtract(rows[-1][:-1], learnt)))

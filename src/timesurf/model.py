@@ -14,7 +14,7 @@ from timesurf import adapting, engines, metrics, modelfile
 from timesurf.engines import Options, Outcome, Parameters, Trace
 from timesurf.errors import EventError, ModelFileError, NotFittedError, SettingError
 from timesurf.events import Recordings
-from timesurf.growth import grow
+from timesurf.growth import grow, tighten
 from timesurf.init import Start, initialise
 from timesurf.layers import Layer, Stage, stack
 from timesurf.rule import Rule
@@ -208,7 +208,7 @@ class Network:
     ) -> Outcome:
         """Predict and go on learning, online and without labels, in the order of the recordings.
 
-        rule : the network's own, with a third of beta (`Rule.for_adapting`), unless given; 0 switches a layer off
+        rule : the network's own, with a tenth of beta (`Rule.for_adapting`), unless given; 0 switches a layer off
         cap : the furthest that any centroid, and any threshold, may move in one recording
         confidence : learn only from recordings whose majority has at least this share of the output events
 
@@ -239,22 +239,15 @@ class Network:
     ) -> Network:
         """Grow for a new task: more units in each hidden layer, new classes in the last; what was there is frozen.
 
-        The new units start from `sample` of the recordings, which are of the new task; then `train` on them.
+        The new units start from `sample` of the recordings, which are of the new task; then `train` on them. Before,
+        `tighten` what was learnt so far.
         """
         if len(units) != len(self.stages) - 1 or min(units, default=0) < 0:
             raise SettingError(
                 f"units = {units!r} must name how many to add in each of the {len(self.stages) - 1} hidden layers."
             )
         names = [*self.classes.tolist(), *classes]
-        layers = [
-            replace(layer, units=stage.units + n)
-            for layer, stage, n in zip(self.layers, self.stages, units, strict=False)
-        ]
-        last = self.layers[-1] if self.layers[-1].units is None else replace(self.layers[-1], units=len(names))
-        grown = Network(
-            [*layers, last], self.field, self.polarities, names,
-            rule=self.rule, engine=self.engine, dtype=self.dtype, threads=self.threads, seed=self.seed,
-        )  # fmt: skip
+        grown = self._with_units([stage.units + n for stage, n in zip(self.stages, units, strict=False)], names)
         label = grown.class_numbers(recordings)
         rng = np.random.default_rng(None if self.seed is None else [self.seed, 2, len(self.history)])
         chosen = np.sort(rng.permutation(len(recordings))[:sample])
@@ -264,6 +257,32 @@ class Network:
         self.layers, self.stages, self.classes = grown.layers, grown.stages, grown.classes
         self.parameters = parameters
         return self
+
+    def tighten(self, recordings: Recordings, *, share: float = 0.99, slack: float = 0.2, sample: int = 200) -> Network:
+        """Drop hidden units that tell nothing and close the others' thresholds around what the network gets right.
+
+        A threshold falls to `slack` beyond the closest `share` of its unit's events that came out right, in `sample` of
+        the recordings, which are those it was trained on. Do this before `extend`: frozen units cannot give way to the
+        next task. Units that are frozen already stay as they are.
+        """
+        if not 0 < share <= 1 or not slack >= 0:
+            raise SettingError(f"share = {share!r} must lie between 0 and 1, slack = {slack!r} must not be negative.")
+        chosen = np.sort(np.random.default_rng(self.seed).permutation(len(recordings))[:sample])
+        some = recordings[chosen]
+        label = np.repeat(self.class_numbers(some), some.counts)
+        parameters = tighten(self.parameters, self.trace(some), label, share=share, slack=slack)
+        fewer = self._with_units([len(c) for c in parameters.centroids[:-1]], self.classes)
+        self.layers, self.stages, self.parameters = fewer.layers, fewer.stages, parameters
+        return self
+
+    def _with_units(self, units: Sequence[int], classes: Sequence[Any] | Array) -> Network:
+        """A network like this one, without parameters, with so many units in its hidden layers and these classes."""
+        hidden = [replace(layer, units=n) for layer, n in zip(self.layers, units, strict=False)]
+        last = self.layers[-1] if self.layers[-1].units is None else replace(self.layers[-1], units=len(classes))
+        return Network(
+            [*hidden, last], self.field, self.polarities, classes,
+            rule=self.rule, engine=self.engine, dtype=self.dtype, threads=self.threads, seed=self.seed,
+        )  # fmt: skip
 
     def freeze(self, layer: int | None = None, units: Any = slice(None), *, frozen: bool = True) -> Network:
         """Freeze units of a layer (all by default; None: of every layer), or let them go again with frozen=False."""

@@ -81,6 +81,27 @@ def continual(result: dict[str, Any]) -> Figure:
     return fig
 
 
+def incremental(result: dict[str, Any]) -> Figure:
+    """Accuracy on every task (columns) after every task (rows), mean over networks, one panel a way of learning."""
+    ways = {"extended": "old units frozen", "unfrozen": "nothing frozen", "together": "all at once"}
+    fig, axes = figure(1, len(ways), (3.2 * len(ways), 3.4))
+    tasks = len(result["settings"]["tasks"])
+    for ax, (way, title) in zip(axes[0], ways.items(), strict=True):
+        every = result[way]["rows"]
+        image = np.full((len(every[0]), tasks), np.nan)
+        for i in range(len(image)):
+            mean = np.mean([rows[i] for rows in every], axis=0)
+            image[i, : len(mean)] = mean
+            for j, value in enumerate(mean):
+                ax.text(j, i, f"{value:.0%}", ha="center", va="center", color="black" if value > 0.6 else "white")
+        ax.imshow(image, vmin=0, vmax=1, cmap="viridis")
+        ax.set_title(f"{title}\n{np.mean(result[way]['average_accuracy']):.1%} in the end")
+        ax.set_xticks(range(tasks), [f"{a[1]} {b[1]}" for a, b in result["settings"]["tasks"]])
+        ax.set_yticks(range(len(image)), [f"after {i + 1}" for i in range(len(image))] if len(image) > 1 else [""])
+        ax.set_xlabel("task: characters to tell apart")
+    return fig
+
+
 def growth(measured: dict[str, list[dict[str, float]]]) -> Figure:
     """Cost of an event as one size of the network grows, a panel a size."""
     fig, axes = figure(1, len(measured), (3.0 * len(measured), 3.0))

@@ -8,7 +8,7 @@ from timesurf.bench import continual
 
 @pytest.fixture(scope="module")
 def result():
-    return continual.run(1, steps=(250, 250, 250, 250))
+    return continual.run(1, steps=(250, 250, 250, 250), unshifted=500)
 
 
 def test_adapting_follows_the_shift(result):
@@ -17,6 +17,15 @@ def test_adapting_follows_the_shift(result):
 
 def test_without_adapting_the_network_ends_up_wrong(result):
     assert result["ablated"]["steps"][0][-1] <= 0.02
+
+
+def test_where_nothing_changes_adapting_does_no_harm(result):
+    assert result["unshifted"]["after"][0] >= result["unshifted"]["before"][0] - 0.002
+
+
+def test_a_cap_holds_back_a_recording_that_lasts_too_long(result):
+    assert result["guards"]["cap 0.01"]["stuck_moves"][0] <= 0.0101
+    assert result["guards"]["none"]["stuck_moves"][0] > 0.05
 
 
 def test_the_figure_is_drawn(result, tmp_path):

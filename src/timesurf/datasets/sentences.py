@@ -26,10 +26,16 @@ _ROWS = {
     "y": "*...* .*.*. ..*.. ..*.. ..*..",
     "p": "****. *...* ****. *.... *....",
     "o": ".***. *...* *...* *...* .***.",
+    "=": "..... ***** ..... ***** .....",
+    "n": "*...* **..* *.*.* *..** *...*",
+    "k": "*..*. *.*.. **... *.*.. *..*.",
+    "s": ".**** *.... .***. ....* ****.",
+    "d": "***.. *..*. *...* *..*. ***..",
+    "j": "..*** ...*. ...*. *..*. .**..",
 }
 CHARACTERS = {name: np.array([[c == "*" for c in row] for row in rows.split()]).T for name, rows in _ROWS.items()}
-TASK1 = ("v/vyty", "vxvyty")
-TASK2 = ("vpvyty", "vovyty")
+TASKS = tuple((f"v{a}vyty", f"v{b}vyty") for a, b in ("/x", "po", "=n", "ks", "dj"))  # the first two are the paper's
+TASK1, TASK2 = TASKS[:2]
 SHIFTS = 4  # pixels that x has and / lacks
 
 
