@@ -50,7 +50,7 @@ def test_engines_train_the_same_network(data, batch_size):
 
 def test_learning_in_parts_is_learning_at_once(data, monkeypatch):
     once = small(data).fit(data, passes=1)
-    monkeypatch.setattr("timesurf.model._EVENTS_AT_ONCE", 1)  # one recording at a time
+    monkeypatch.setattr("timesurf.training._EVENTS_AT_ONCE", 1)  # one recording at a time
     again = small(data).fit(data, passes=1)
     for a, b in zip(arrays(once), arrays(again), strict=True):
         np.testing.assert_array_equal(a, b)

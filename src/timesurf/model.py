@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf import adapting, engines, metrics, modelfile
+from timesurf import adapting, engines, metrics, modelfile, training
 from timesurf.engines import Options, Outcome, Parameters, Trace
 from timesurf.errors import EventError, ModelFileError, NotFittedError, SettingError
 from timesurf.events import Recordings
@@ -18,22 +18,10 @@ from timesurf.growth import grow, tighten
 from timesurf.init import Start, initialise
 from timesurf.layers import Layer, Stage, stack
 from timesurf.rule import Rule
+from timesurf.training import Progress, Schedule, parts
 
 Array = NDArray[Any]
-_LOST = 1e3  # surfaces lie between 0 and 1: a centroid out here will see none of them again
-_EVENTS_AT_ONCE = 1 << 22  # packed for an engine at one time: bounds memory beyond the data
-_TRACED_AT_ONCE = 1 << 19  # a trace is larger
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far training has come, and how well the network did on the recordings since the last word."""
-
-    done: int  # recordings, all passes
-    total: int
-    events: int  # since the last word, as the rest
-    accuracy: float  # share of output events on the right class; NaN without labels
-    kept: float  # output events / input events
+_TRACED_AT_ONCE = 1 << 19  # events: a trace is large
 
 
 class Network:
@@ -154,21 +142,23 @@ class Network:
         *,
         passes: int = 6,
         batch_size: int | None = None,
+        decay: bool = False,
+        validation: float | None = None,
+        patience: int | None = None,
         start: Start = "mean",
         zeta: float = 0.1,
         margin: float = 1.4,
         sample: int = 20,
         progress: Callable[[Progress], None] | None = None,
     ) -> Network:
-        """Start anew and learn from the recordings, `passes` times, each time in another random order.
-
-        batch_size None: online, the paper's rule; a number: the batch rule over so many recordings at a time.
-        Recordings without labels (or labelled -1) teach by the local signal alone.
-        """
+        """Start anew from `sample` of the recordings and learn from all; see `start` and `train`."""
         if passes < 0:
             raise SettingError(f"passes = {passes!r} must be 0 or more.")
         self.start(recordings, start=start, zeta=zeta, margin=margin, sample=sample)
-        return self.train(recordings, passes=passes, batch_size=batch_size, progress=progress)
+        return self.train(
+            recordings, passes=passes, batch_size=batch_size, decay=decay,
+            validation=validation, patience=patience, progress=progress,
+        )  # fmt: skip
 
     def train(
         self,
@@ -176,14 +166,42 @@ class Network:
         *,
         passes: int = 6,
         batch_size: int | None = None,
+        decay: bool = False,
+        validation: float | None = None,
+        patience: int | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> Network:
-        """Learn from where the network stands, `passes` times, each time in another random order."""
+        """Learn from where the network stands, `passes` times, each time in another random order.
+
+        batch_size : None: online, the paper's rule; a number: the batch rule over so many recordings at a time
+        decay : let the rates fall linearly to 0
+        validation : hold out this share of every class, test after every pass, keep the best network of them all
+        patience : stop after so many passes in a row without a better one
+
+        Recordings without labels (or labelled -1) teach by the local signal alone. `history` gets one line a pass.
+        """
         rng = np.random.default_rng(None if self.seed is None else [self.seed, 1 + len(self.history)])
+        if patience is not None and validation is None:
+            raise SettingError("patience needs a validation share to judge by.")
+        held = None
+        if validation is not None:
+            learnt, tested = training.hold_out(self.class_numbers(recordings), validation, rng)
+            recordings, held = recordings[learnt], recordings[tested]
+        best, best_pass, best_accuracy = None, 0, -1.0
         for n in range(passes):
             order = rng.permutation(len(recordings))
-            self._learn(recordings[order], batch_size, progress, n * len(recordings), passes * len(recordings))
-        return self
+            schedule = Schedule(n * len(recordings), passes * len(recordings), batch_size, decay)
+            self._learn(recordings[order], schedule, progress)
+            if held is None:
+                continue
+            accuracy = self.history[-1]["validation"] = self.evaluate(held)["majority"]
+            if accuracy > best_accuracy:
+                best_pass = n
+            if accuracy >= best_accuracy:  # of equals the last: it has learnt more
+                best, best_accuracy = self.snapshot(), accuracy
+            if patience is not None and n - best_pass >= patience:
+                break
+        return self if best is None else self.restore(best)
 
     def partial_fit(
         self,
@@ -195,7 +213,7 @@ class Network:
         """Learn once from the recordings in their order, from where the network stands."""
         if self._parameters is None:
             self.start(recordings)
-        self._learn(recordings, batch_size, progress, 0, len(recordings))
+        self._learn(recordings, Schedule(0, len(recordings), batch_size), progress)
         return self
 
     def adapt(
@@ -219,12 +237,12 @@ class Network:
         adapting.check(cap, confidence)
         self._check_input(recordings)
         guarded = cap is not None or confidence is not None
-        batches = (engines.pack(recordings[part]) for part in _parts(recordings, 1 if guarded else None))
+        batches = (engines.pack(recordings[part]) for part in parts(recordings, 1 if guarded else None))
         outcome = adapting.adapt(
             engines.load(self.engine), self.stages, self.parameters, rule, batches, self.options,
             cap=cap, confidence=confidence,
         )  # fmt: skip
-        self._check_sane()
+        training.check_sane(self.parameters)
         return outcome
 
     def extend(
@@ -299,37 +317,12 @@ class Network:
         self.parameters = snapshot.copy()
         return self
 
-    def _learn(
-        self,
-        recordings: Recordings,
-        batch_size: int | None,
-        progress: Callable[[Progress], None] | None,
-        done: int,
-        total: int,
-    ) -> None:
-        if batch_size is not None and batch_size < 1:
-            raise SettingError(f"batch_size = {batch_size!r} must be at least 1, or None for online learning.")
-        label = self.class_numbers(recordings)
-        engine = engines.load(self.engine)
-        learn = engine.learn_online if batch_size is None else engine.learn_batch
-        outcomes = []
-        for part in _parts(recordings, batch_size):
-            outcome = learn(
-                self.stages, self.parameters, self.rule, engines.pack(recordings[part], label[part]), self.options
-            )
-            self._check_sane()
-            outcomes.append(outcome)
-            done += len(outcome.events)
-            if progress:
-                progress(Progress(done, total, int(outcome.events.sum()), **_figures(outcome, label[part])))
-        self.history.append({"recordings": len(recordings), **_figures(Outcome.joined(outcomes), label)})
-
-    def _check_sane(self) -> None:
-        for k, c in enumerate(self.parameters.centroids, start=1):
-            if not np.abs(c).max() < _LOST:  # also where it is not a number
-                raise SettingError(
-                    f"Learning diverged in layer {k}: centroids fled from all surfaces. Lower the rates."
-                )
+    def _learn(self, recordings: Recordings, schedule: Schedule, progress: Callable[[Progress], None] | None) -> None:
+        figures = training.one_pass(
+            engines.load(self.engine), self.stages, self.parameters, self.rule,
+            recordings, self.class_numbers(recordings), schedule, self.options, progress,
+        )  # fmt: skip
+        self.history.append(figures)
 
     # ------------------------------------------------------------------ running
 
@@ -337,8 +330,8 @@ class Network:
         """Run the recordings: events that each layer kept, and votes of the last. Learns nothing."""
         self._check_input(recordings)
         engine = engines.load(self.engine)
-        parts = (engines.pack(recordings[part]) for part in _parts(recordings, None))
-        return Outcome.joined([engine.infer(self.stages, self.parameters, part, self.options) for part in parts])
+        batches = (engines.pack(recordings[part]) for part in parts(recordings, None))
+        return Outcome.joined([engine.infer(self.stages, self.parameters, batch, self.options) for batch in batches])
 
     def trace(self, recordings: Recordings) -> Trace:
         """What happened to every event of the recordings: winners, distances and S of every layer.
@@ -355,7 +348,7 @@ class Network:
         k = self._index(layer)
         self._check_input(recordings)
         stages, emitted, counts = self.stages[: k + 1], [], [np.zeros(1, dtype=np.int64)]
-        for part in _parts(recordings, None, _TRACED_AT_ONCE):
+        for part in parts(recordings, None, _TRACED_AT_ONCE):
             some = recordings[part]
             trace = self.trace(some)
             passed = trace.passed > k
@@ -470,23 +463,3 @@ class Network:
             raise ModelFileError(f"{path} describes no network: {error}") from error
         network.parameters = modelfile.parameters_from(tensors, network.stages, path)
         return network
-
-
-def _figures(outcome: Outcome, label: Array) -> dict[str, float]:
-    known = label >= 0
-    accuracy = metrics.event_accuracy(outcome.votes[known], label[known]) if known.any() else float("nan")
-    return {"accuracy": accuracy, "kept": metrics.kept(outcome)}
-
-
-def _parts(recordings: Recordings, batch_size: int | None, events: int | None = None) -> Iterator[slice]:
-    """Stretches of recordings for an engine: of batch_size, or of a bounded number of events."""
-    if batch_size is not None:
-        yield from (slice(r, r + batch_size) for r in range(0, len(recordings), batch_size))
-        return
-    ends = np.cumsum(recordings.counts)
-    first = 0
-    while first < len(recordings):
-        before = ends[first - 1] if first else 0
-        last = max(int(np.searchsorted(ends, before + (events or _EVENTS_AT_ONCE))), first + 1)
-        yield slice(first, last)
-        first = last

@@ -92,6 +92,17 @@ class Rule:
         tenth = tuple(b / 10 for b in self.beta) if isinstance(self.beta, tuple) else self.beta / 10
         return replace(self, beta=tenth)
 
+    def scaled(self, by: float) -> Rule:
+        """The rule with all rates times `by`; d, which is a distance, stays.
+
+        >>> Rule(alpha=1e-3, gamma=(1.0, 2.0)).scaled(0.5).gamma
+        (0.5, 1.0)
+        """
+        rates: dict[str, Any] = {name: getattr(self, name) for name in RATES if name != "d"}
+        for name, rate in rates.items():
+            rates[name] = tuple(by * r for r in rate) if isinstance(rate, tuple) else by * rate
+        return replace(self, **rates)
+
     def to_dict(self) -> dict[str, Any]:
         """All settings by name, ready for JSON."""
         return {f.name: getattr(self, f.name) for f in fields(self)}

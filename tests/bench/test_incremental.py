@@ -29,7 +29,7 @@ def test_the_figure_is_drawn(result, tmp_path):
 
 
 def test_progress_of_several_trainings_is_one():
-    from timesurf.model import Progress
+    from timesurf.training import Progress
 
     heard = []
     told = incremental._joined(40, 7, lambda number, news: heard.append((number, news.done, news.total)))

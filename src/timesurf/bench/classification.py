@@ -14,8 +14,9 @@ from timesurf.bench import machine
 from timesurf.datasets import sentences
 from timesurf.events import Recordings
 from timesurf.metrics import event_accuracy
-from timesurf.model import Network, Progress
+from timesurf.model import Network
 from timesurf.presets import SENTENCES, Preset
+from timesurf.training import Progress
 
 PAPER = {"sup3r": {"accuracy": 0.9992, "kept": 0.1433}, "kmeans": {"accuracy": 0.5553, "kept": 1.0}}
 CONVERGED = 0.99  # accuracy: a network that has told x from /

@@ -17,8 +17,8 @@ from timesurf.bench import classification, machine
 from timesurf.datasets import sentences
 from timesurf.engines import Parameters
 from timesurf.metrics import event_shares
-from timesurf.model import Progress
 from timesurf.presets import SENTENCES
+from timesurf.training import Progress
 
 Array = NDArray[Any]
 RECORDINGS = (250, 250, 250, 1000)  # of each step, as in the paper

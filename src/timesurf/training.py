@@ -1,0 +1,130 @@
+"""How recordings are walked through while a network learns: order, batches, rates that fall, when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf import metrics
+from timesurf.engines import Engine, Options, Outcome, Parameters, pack
+from timesurf.errors import SettingError
+from timesurf.events import Recordings
+from timesurf.layers import Stage
+from timesurf.rule import Rule
+
+Array = NDArray[Any]
+_LOST = 1e3  # surfaces lie between 0 and 1: a centroid out here will see none of them again
+_EVENTS_AT_ONCE = 1 << 22  # packed for an engine at one time: bounds memory beyond the data
+_RATES_A_PASS = 50  # online learning with falling rates lowers them this often in a pass
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far training has come, and how well the network did on the recordings since the last word."""
+
+    done: int  # recordings, all passes
+    total: int
+    events: int  # since the last word, as the rest
+    accuracy: float  # share of output events on the right class; NaN without labels
+    kept: float  # output events / input events
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Where a pass stands in the whole of training, and whether rates fall on the way.
+
+    decay : rates fall linearly, from the rule's at the first recording to 0 after the last
+    """
+
+    done: int  # recordings before this pass
+    total: int  # of all passes
+    batch_size: int | None = None
+    decay: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse batches without recordings."""
+        if self.batch_size is not None and self.batch_size < 1:
+            raise SettingError(f"batch_size = {self.batch_size!r} must be at least 1, or None for online learning.")
+
+    def rule(self, rule: Rule, done: int) -> Rule:
+        """The rule once `done` recordings of this pass have been learnt."""
+        return rule.scaled(1 - (self.done + done) / self.total) if self.decay else rule
+
+    def parts(self, recordings: Recordings) -> Iterator[slice]:
+        """Stretches of recordings that are learnt from in one call of the engine."""
+        at_once = self.batch_size
+        if at_once is None and self.decay:
+            at_once = max(len(recordings) // _RATES_A_PASS, 1)
+        return parts(recordings, at_once)
+
+
+def one_pass(
+    engine: Engine,
+    stages: tuple[Stage, ...],
+    parameters: Parameters,
+    rule: Rule,
+    recordings: Recordings,
+    label: Array,
+    schedule: Schedule,
+    options: Options,
+    progress: Callable[[Progress], None] | None = None,
+) -> dict[str, Any]:
+    """Learn from the recordings in their order, into `parameters`; how well it went."""
+    learn = engine.learn_online if schedule.batch_size is None else engine.learn_batch
+    outcomes, done = [], 0
+    for part in schedule.parts(recordings):
+        batch = pack(recordings[part], label[part])
+        outcome = learn(stages, parameters, schedule.rule(rule, done), batch, options)
+        check_sane(parameters)
+        outcomes.append(outcome)
+        done += len(outcome.events)
+        if progress:
+            news = Progress(
+                schedule.done + done, schedule.total, int(outcome.events.sum()), **_figures(outcome, label[part])
+            )
+            progress(news)
+    return {"recordings": len(recordings), **_figures(Outcome.joined(outcomes), label)}
+
+
+def parts(recordings: Recordings, batch_size: int | None, events: int | None = None) -> Iterator[slice]:
+    """Stretches of recordings for an engine: of batch_size, or of a bounded number of events."""
+    if batch_size is not None:
+        yield from (slice(r, r + batch_size) for r in range(0, len(recordings), batch_size))
+        return
+    ends = np.cumsum(recordings.counts)
+    first = 0
+    while first < len(recordings):
+        before = ends[first - 1] if first else 0
+        last = max(int(np.searchsorted(ends, before + (events or _EVENTS_AT_ONCE))), first + 1)
+        yield slice(first, last)
+        first = last
+
+
+def hold_out(label: Array, share: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Numbers of the recordings to learn from, and of those held out: this share of every class, at least one."""
+    if not 0 < share < 1:
+        raise SettingError(f"validation = {share!r} must lie between 0 and 1: the share of recordings to hold out.")
+    held = np.zeros(len(label), dtype=np.bool_)
+    for c in np.unique(label[label >= 0]):
+        mine = rng.permutation(np.flatnonzero(label == c))
+        held[mine[: max(round(share * len(mine)), 1)]] = True
+    if not held.any() or held.all():
+        raise SettingError(f"validation = {share!r} leaves nothing to learn from or to validate on.")
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def check_sane(parameters: Parameters) -> None:
+    """Stop as soon as centroids have run away."""
+    for k, c in enumerate(parameters.centroids, start=1):
+        if not np.abs(c).max() < _LOST:  # also where it is not a number
+            raise SettingError(f"Learning diverged in layer {k}: centroids fled from all surfaces. Lower the rates.")
+
+
+def _figures(outcome: Outcome, label: Array) -> dict[str, float]:
+    known = label >= 0
+    accuracy = metrics.event_accuracy(outcome.votes[known], label[known]) if known.any() else float("nan")
+    return {"accuracy": accuracy, "kept": metrics.kept(outcome)}

@@ -1,0 +1,63 @@
+"""Schedules: rates that fall, recordings held out, when to stop."""
+
+import numpy as np
+import pytest
+
+from timesurf import Rule, SettingError
+from timesurf.datasets import sentences
+from timesurf.presets import SENTENCES
+from timesurf.training import Schedule, hold_out
+
+DATA = sentences.make(10, seed=0, duration="1 ms")
+
+
+def network(**options):
+    return SENTENCES.network(DATA, sentences.TASK1, 0, **options)
+
+
+def test_rates_fall_linearly_to_nothing():
+    rule = Rule(alpha=1.0, beta=(2.0, 4.0), d=0.3)
+    assert Schedule(0, 100, decay=True).rule(rule, 0) == rule
+    half = Schedule(40, 100, decay=True).rule(rule, 10)
+    assert half.alpha == 0.5
+    assert half.beta == (1.0, 2.0)
+    assert half.d == 0.3
+    assert Schedule(40, 100).rule(rule, 10) is rule
+
+
+@pytest.mark.parametrize("batch_size", [None, 3])
+def test_decay_learns_less(batch_size):
+    start = network().fit(DATA, passes=0).parameters.centroids[0]
+    moved = {}
+    for decay in (False, True):
+        after = network().fit(DATA, passes=1, batch_size=batch_size, decay=decay).parameters.centroids[0]
+        moved[decay] = np.abs(after - start).sum()
+    assert 0 < moved[True] < moved[False]
+
+
+def test_held_out_recordings_are_of_every_class_and_not_learnt():
+    label = np.array([0] * 10 + [1] * 20 + [-1] * 5)
+    learnt, tested = hold_out(label, 0.1, np.random.default_rng(0))
+    assert sorted([*learnt, *tested]) == list(range(35))
+    assert np.bincount(label[tested]).tolist() == [1, 2]
+    for bad in (0, 1, -0.5):
+        with pytest.raises(SettingError, match="validation"):
+            hold_out(label, bad, np.random.default_rng(0))
+
+
+def test_validation_keeps_the_best_pass():
+    n = network().fit(DATA, passes=3, validation=0.2)
+    accuracies = [line["validation"] for line in n.history]
+    assert len(accuracies) == 3
+    assert all(line["recordings"] == 8 for line in n.history)
+    kept = network().fit(DATA, passes=3, validation=0.2)
+    assert kept.history == n.history  # the same seed holds out the same recordings
+
+
+def test_patience_stops_early():
+    still = Rule(alpha=0, beta=0, gamma=0, delta=0)  # learns nothing, so that a later pass is never better
+    n = network()
+    n.rule = still
+    assert len(n.fit(DATA, passes=9, validation=0.2, patience=2).history) == 3
+    with pytest.raises(SettingError, match="validation"):
+        n.fit(DATA, patience=2)
