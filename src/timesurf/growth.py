@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from timesurf.engines import Batch, Engine, Parameters, Trace
 from timesurf.errors import EventError
-from timesurf.init import mean_start
+from timesurf.init import Start, first_centroids
 from timesurf.layers import Stage
 
 Array = NDArray[Any]
@@ -31,6 +31,7 @@ def grow(
     batch: Batch,
     rng: np.random.Generator,
     *,
+    start: Start,
     zeta: float,
     margin: float,
 ) -> Parameters:
@@ -39,15 +40,17 @@ def grow(
     for k, stage in enumerate(stages):
         before, entries = old.centroids[k], stage.surface_shape
         padding = [(0, 0)] * (before.ndim - 1) + [(0, entries[-1] - before.shape[-1])]
-        new = stage.units - len(before)
+        new = range(len(before), stage.units)
         centroids = np.concatenate(
-            [np.pad(before, padding), mean_start(engine, stages[: k + 1], grown, batch, rng, new, zeta)]
+            [np.pad(before, padding), first_centroids(engine, stages, k, grown, batch, rng, start, new, zeta)]
         )
         grown = Parameters(
             [*grown.centroids, centroids],
-            [*grown.thresholds, np.concatenate([old.thresholds[k], np.full(new, math.inf)])],
+            [*grown.thresholds, np.concatenate([old.thresholds[k], np.full(len(new), math.inf)])],
             [*grown.frozen, np.arange(stage.units) < len(before)],
         )
+    if margin == math.inf:
+        return grown
     trace = engine.infer(stages, grown, batch, trace=True).trace
     assert trace is not None
     for k in range(len(stages) - 1):

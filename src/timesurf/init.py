@@ -41,6 +41,23 @@ def initialise(
     margin: float = 1.4,
 ) -> Parameters:
     """Parameters to learn from."""
+    check(batch, start, zeta, margin)
+    parameters = Parameters([], [])
+    for k, stage in enumerate(stages):
+        units = range(stage.units)
+        parameters = with_layer(
+            parameters, first_centroids(engine, stages, k, parameters, batch, rng, start, units, zeta)
+        )
+    if margin < math.inf:
+        trace = engine.infer(stages, parameters, batch, trace=True).trace
+        assert trace is not None
+        for k in range(len(stages) - 1):
+            parameters.thresholds[k][:] = margin * trace.distance[:, k].max()
+    return parameters
+
+
+def check(batch: Batch, start: str, zeta: float, margin: float) -> None:
+    """Refuse settings out of their range, and a batch without events."""
     if start not in get_args(Start):
         raise SettingError(f"start = {start!r} must be one of {', '.join(get_args(Start))}.")
     if not 0 <= zeta <= 1:
@@ -49,21 +66,25 @@ def initialise(
         raise SettingError(f"margin = {margin!r} must be positive (infinity: no thresholds).")
     if len(batch.entry) == 0:
         raise EventError("The recordings hold no events: there is nothing to start from.")
-    parameters = Parameters([], [])
-    for k, stage in enumerate(stages):
-        if start == "mean":
-            centroids = mean_start(engine, stages[: k + 1], parameters, batch, rng, stage.units, zeta)
-        elif k < len(stages) - 1:
-            centroids = _kmeans(engine, stages[: k + 1], parameters, batch, rng)
-        else:
-            centroids = _class_means(engine, stages, parameters, batch)
-        parameters = with_layer(parameters, centroids)
-    if margin < math.inf:
-        trace = engine.infer(stages, parameters, batch, trace=True).trace
-        assert trace is not None
-        for k in range(len(stages) - 1):
-            parameters.thresholds[k][:] = margin * trace.distance[:, k].max()
-    return parameters
+
+
+def first_centroids(
+    engine: Engine,
+    stages: Sequence[Stage],
+    k: int,
+    below: Parameters,
+    batch: Batch,
+    rng: np.random.Generator,
+    start: Start,
+    units: range,
+    zeta: float,
+) -> Array:
+    """Centroids for these units of layer k, upon the layers below it."""
+    if start == "mean":
+        return mean_start(engine, stages[: k + 1], below, batch, rng, len(units), zeta)
+    if k < len(stages) - 1:
+        return _kmeans(engine, stages[: k + 1], below, batch, rng, len(units))
+    return _class_means(engine, stages, below, batch, units)
 
 
 def with_layer(below: Parameters, centroids: Array) -> Parameters:
@@ -103,36 +124,40 @@ def mean_surface(engine: Engine, stages: Sequence[Stage], below: Parameters, bat
     return mean
 
 
-def _class_means(engine: Engine, stages: tuple[Stage, ...], below: Parameters, batch: Batch) -> Array:
+def _class_means(engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch, classes: range) -> Array:
     """The mean surface of each class's recordings."""
-    means = np.empty((stages[-1].units, *stages[-1].surface_shape))
-    for label in range(stages[-1].units):
+    means = np.empty((len(classes), *stages[-1].surface_shape))
+    for place, label in enumerate(classes):
         chosen = np.flatnonzero(batch.label == label)
         if len(chosen) == 0:
             raise EventError(
                 f"start = 'kmeans' needs recordings of every class, but class number {label} has none in the starting "
                 "batch: give more starting recordings."
             )
-        means[label] = mean_surface(engine, stages, below, _subset(batch, chosen))
+        means[place] = mean_surface(engine, stages, below, _subset(batch, chosen))
     return means
 
 
 def _kmeans(
-    engine: Engine, stages: tuple[Stage, ...], below: Parameters, batch: Batch, rng: np.random.Generator
+    engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch, rng: np.random.Generator, units: int
 ) -> Array:
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
     stage = stages[-1]
+    if units == 0:
+        return np.empty((0, *stage.surface_shape))
+    few = 1 + int(np.searchsorted(batch.offsets[1:], 4 * _KMEANS_SAMPLES))  # recordings that hold enough to draw from
+    batch = _subset(batch, np.arange(min(few, len(batch))))
     zeros = with_layer(below, np.zeros((stage.units, *stage.surface_shape)))
-    ts = engine.surfaces(stages, zeros, batch, len(stages) - 1).reshape(len(batch.entry), -1)
+    ts = engine.surfaces(tuple(stages), zeros, batch, len(stages) - 1).reshape(len(batch.entry), -1)
     if len(ts) > _KMEANS_SAMPLES:
         ts = ts[rng.choice(len(ts), _KMEANS_SAMPLES, replace=False)]
-    if len(ts) < stage.units:
-        raise EventError(f"k-means needs at least {stage.units} events for {stage.units} units, not {len(ts)}.")
+    if len(ts) < units:
+        raise EventError(f"k-means needs at least {units} events for {units} units, not {len(ts)}.")
     with _one_at_a_time, threadpool_limits(1):
-        means = KMeans(stage.units, n_init=3, random_state=int(rng.integers(2**31))).fit(ts)
-    centroids: Array = means.cluster_centers_.reshape(stage.units, *stage.surface_shape).astype(np.float64)
+        means = KMeans(units, n_init=3, random_state=int(rng.integers(2**31))).fit(ts)
+    centroids: Array = means.cluster_centers_.reshape(units, *stage.surface_shape).astype(np.float64)
     return centroids
 
 

@@ -16,6 +16,7 @@ from timesurf.errors import EventError, ModelFileError, NotFittedError, SettingE
 from timesurf.events import Recordings
 from timesurf.growth import grow, tighten
 from timesurf.init import Start, initialise
+from timesurf.init import check as check_start
 from timesurf.layers import Layer, Stage, stack
 from timesurf.rule import Rule
 from timesurf.training import Progress, Schedule, parts
@@ -251,6 +252,7 @@ class Network:
         *,
         units: Sequence[int],
         classes: Sequence[Any],
+        start: Start = "mean",
         zeta: float = 0.1,
         margin: float = 1.4,
         sample: int = 20,
@@ -271,7 +273,8 @@ class Network:
         chosen = np.sort(rng.permutation(len(recordings))[:sample])
         batch = engines.pack(recordings[chosen], label[chosen])
         engine = engines.load(self.engine)
-        parameters = grow(engine, grown.stages, self.parameters, batch, rng, zeta=zeta, margin=margin)
+        check_start(batch, start, zeta, margin)
+        parameters = grow(engine, grown.stages, self.parameters, batch, rng, start=start, zeta=zeta, margin=margin)
         self.layers, self.stages, self.classes = grown.layers, grown.stages, grown.classes
         self.parameters = parameters
         return self

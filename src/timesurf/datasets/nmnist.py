@@ -1,0 +1,119 @@
+"""N-MNIST (Orchard et al. 2015): digits seen by an event camera on three saccades, 34 x 34 pixels, both polarities.
+
+The official archives `Train.zip` and `Test.zip` unpack to `Train/0/00002.bin`, `Test/7/00001.bin` and so on: one folder
+a digit, one file a recording, 5 bytes an event:
+
+    x (8 bits), y (8), polarity (1), time in us (23)     big endian
+
+`read` decodes a folder once, on all cores, and keeps it as one memory-mapped file beside it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf import transforms
+from timesurf.errors import EventError
+from timesurf.events import Recordings
+from timesurf.io import npz
+
+Array = NDArray[Any]
+FIELD = (34, 34)
+COUNTS = {"train": 60_000, "test": 10_000}  # recordings in the official archives
+SAMPLE = "nmnist_train_1000.npz"  # a file of recordings in our layout, found by name where there is no folder
+_OVERFLOW = 240  # as y: no event, but a clock that ran over
+_OVERFLOW_US = 1 << 13
+_WHERE = (
+    "N-MNIST is not there. Get Train.zip and Test.zip from https://www.garrickorchard.com/datasets/n-mnist (CC BY-SA "
+    "4.0), unpack them into one folder, so that it holds Train/0/00002.bin and Test/0/00004.bin, and give that folder, "
+    "or name it in the environment as TIMESURF_DATA."
+)
+
+
+def read(
+    folder: str | Path | None = None,
+    split: str = "train",
+    *,
+    cache: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+) -> Recordings:
+    """Recordings of one split ("train" or "test"), labelled 0 to 9, in the order of their files' numbers.
+
+    folder : holds Train and Test; or an `.npz` in our layout; None: $TIMESURF_DATA
+    cache : keep what was decoded as `train.npz` or `test.npz` in the folder, and map that the next time
+    progress : called with files decoded and files in all
+    """
+    if split not in COUNTS:
+        raise EventError(f"split = {split!r} must be one of {', '.join(COUNTS)}.")
+    place = Path(folder or os.environ.get("TIMESURF_DATA", "."))
+    if place.is_file():
+        return npz.read(place, field=FIELD, polarities=2)
+    kept = place / f"{split}.npz"
+    if kept.is_file():
+        return npz.read(kept)
+    if (place / split.capitalize()).is_dir():
+        recordings = decode(place / split.capitalize(), progress)
+        if cache and os.access(place, os.W_OK):
+            npz.write(kept, recordings)
+            recordings = npz.read(kept)
+        return recordings
+    if split == "train" and (place / SAMPLE).is_file():
+        return npz.read(place / SAMPLE, field=FIELD, polarities=2)
+    raise EventError(f"{place}: {_WHERE}")
+
+
+def complete(recordings: Recordings, split: str = "train") -> bool:
+    """Whether these are all recordings of the official split."""
+    return len(recordings) == COUNTS[split]
+
+
+def prepared(recordings: Recordings) -> Recordings:
+    """As the paper's network takes them: the middle 28 x 28 pixels, polarities merged."""
+    middle: Recordings = transforms.crop(recordings, (3, 3), (28, 28))
+    merged: Recordings = transforms.merge_polarities(middle)
+    return merged
+
+
+def decode(folder: str | Path, progress: Callable[[int, int], None] | None = None) -> Recordings:
+    """All files `digit/number.bin` under a folder, by number."""
+    files = sorted(Path(folder).glob("[0-9]/*.bin"), key=lambda path: (path.stem, path.parent.name))
+    if not files:
+        raise EventError(f"{folder} holds no files such as 0/00002.bin. {_WHERE}")
+    parts = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done, events in enumerate(pool.map(decode_file, files), start=1):
+            parts.append(events)
+            if progress and (done % 256 == 0 or done == len(files)):
+                progress(done, len(files))
+    x, y, p, t = (np.concatenate([events[k] for events in parts]) for k in range(4))
+    return Recordings(
+        [x, y], t, p, np.cumsum([0, *(len(events[0]) for events in parts)]),
+        field=FIELD, polarities=2, labels=np.array([int(path.parent.name) for path in files]),
+    )  # fmt: skip
+
+
+def decode_file(path: Path) -> tuple[Array, Array, Array, Array]:
+    """x, y, p and t of one file."""
+    raw = np.fromfile(path, dtype=np.uint8)
+    if len(raw) % 5:
+        raise EventError(f"{path} has {len(raw)} bytes: events are 5 bytes each, so it is cut short. Unpack it again.")
+    x, y, high, middle, low = raw.reshape(-1, 5).T
+    t = (high & 0x7F).astype(np.int32) << 16 | middle.astype(np.int32) << 8 | low
+    overflow = y == _OVERFLOW
+    t = t + _OVERFLOW_US * np.cumsum(overflow, dtype=np.int32)
+    event = ~overflow
+    off = event & ((x >= FIELD[0]) | (y >= FIELD[1]))
+    if off.any():
+        i = int(np.argmax(off))
+        raise EventError(f"{path}, event {i}: ({x[i]}, {y[i]}) lies off the field of {FIELD[0]} x {FIELD[1]} pixels.")
+    back = np.flatnonzero(np.diff(t[event]) < 0)
+    if len(back):
+        raise EventError(f"{path}, event {back[0] + 1}: time steps back. The file is damaged: unpack it again.")
+    return x[event], y[event], (high >> 7)[event], t[event]
