@@ -33,6 +33,7 @@ def with_rule(**changes):
 CHOICES = {
     "as published here": SENTENCES,
     "beta 1e-5, as the paper prints it": with_rule(beta=1e-5),
+    "beta 3e-5": with_rule(beta=3e-5),
     "time constants as the paper prints them": replace(SENTENCES, layers=PRINTED),
     "first tau 1 ms": replace(SENTENCES, layers=first_tau("1 ms")),
     "first tau 5 ms": replace(SENTENCES, layers=first_tau("5 ms")),
@@ -42,7 +43,7 @@ CHOICES = {
     "d 0.1": with_rule(d=0.1),
     "threshold margin 1.2": replace(SENTENCES, margin=1.2),
     "more noise at the start (zeta 0.5)": replace(SENTENCES, zeta=0.5),
-    "rates three times as large": with_rule(alpha=3e-4, beta=9e-5, gamma=3e-4, delta=1.5e-5),
+    "rates three times as large": with_rule(alpha=3e-4, beta=3e-4, gamma=3e-4, delta=1.5e-5),
 }
 
 

@@ -197,44 +197,48 @@ def bench_continual(
 
 @bench.command("incremental")
 def bench_incremental(
-    networks: Annotated[int, typer.Option(min=1, help="How many independent networks.")] = 10,
+    networks: Annotated[int, typer.Option(min=1, help="How many independent networks; splits, with --data.")] = 10,
     seed: Seed = 0,
     tasks: Annotated[int, typer.Option(min=2, max=5, help="How many tasks, one after another.")] = 2,
-    recordings: Annotated[int, typer.Option(min=20, help="Of each task for training, and as many for testing.")] = 1000,
-    workers: Annotated[int | None, typer.Option(min=1, help="Networks at a time; default: one a core.")] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw the accuracy matrices into this file.", dir_okay=False)
+    recordings: Annotated[int, typer.Option(min=20, help="Of each task for training, as many for testing.")] = 1000,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="N-MNIST instead of sentences: its folder, or an .npz. Five tasks of two digits."),
     ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Networks at a time; default: one a core.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw accuracies into this file.", dir_okay=False)] = None,
     json_file: Json = None,
 ) -> None:
-    """New classes without forgetting: the paper's Table 2, or more tasks in a row.
+    """New classes without forgetting: the paper's Table 2, more tasks in a row, or digits.
 
     Example: timesurf bench incremental --tasks 5 --networks 10 --json incremental.json --plot incremental.png
     """
     from timesurf import plots
-    from timesurf.bench import incremental
+    from timesurf.bench import digits, incremental
+    from timesurf.datasets import nmnist
 
     _check_writable(json_file)
     _check_writable(plot)
-    with _progress("training", networks) as told:
-        result = incremental.run(networks, seed, tasks=tasks, recordings=recordings, workers=workers, progress=told)
-    table = Table(title="Events right, mean (worst network)" + (": the paper's Table 2" if tasks == 2 else ""))
-    names = {"task1": "task 1", "task2": "task 2", "task1_after": f"task 1 after task {tasks}"}
-    for column in ("", *names.values()):
-        table.add_column(column, justify="right" if column else "left")
-    table.add_row("Sup3r, extended", *(f"{np.mean(result[n]):.2%} ({np.min(result[n]):.2%})" for n in names))
-    if tasks == 2:
-        table.add_row("the paper", *(f"{incremental.PAPER[n]:.2%}" for n in names))
-    console.print(table)
-    table = Table(title=f"After {tasks} tasks, means of {networks} networks (worst)")
-    for column in ("", "average accuracy", "forgetting", "backward transfer"):
+    if data is not None:
+        with console.status("Reading ...") as status:
+            result = digits.run(
+                nmnist.prepared(nmnist.read(data)), networks, seed,
+                progress=lambda what: status.update(f"Training: {what} ..."),
+            )  # fmt: skip
+    else:
+        with _progress("training", networks) as told:
+            result = incremental.run(networks, seed, tasks=tasks, recordings=recordings, workers=workers, progress=told)
+        console.print(_table2(result))
+    table = Table(title=f"After {len(result['settings']['tasks'])} tasks, mean (worst network)")
+    for column in ("", "average accuracy", "forgetting, points", "backward transfer, points"):
         table.add_column(column, justify="right" if column else "left")
     for way, title in incremental.WAYS.items():
         about = result[way]
         average = f"{np.mean(about['average_accuracy']):.2%} ({np.min(about['average_accuracy']):.2%})"
         others = (
-            f"{100 * np.mean(about[n]):.2f} points" if n in about else "-" for n in ("forgetting", "backward_transfer")
-        )
+            f"{100 * np.mean(about[name]):.2f}" if name in about else "-"
+            for name in ("forgetting", "backward_transfer")
+        )  # fmt: skip
         table.add_row(title, average, *others)
     console.print(table)
     console.print(f"Seed {seed}, {result['seconds']:.0f} s.", highlight=False)
@@ -295,6 +299,20 @@ def _speed_table(result: dict[str, Any]) -> Table:
                 f"{row['times_plain']:.0f} x" if row["times_plain"] >= 10 else f"{row['times_plain']:.1f} x",
                 f"{share:.0%}" if share else "-",
             )
+    return table
+
+
+def _table2(result: dict[str, Any]) -> Table:
+    from timesurf.bench.incremental import PAPER
+
+    tasks = len(result["settings"]["tasks"])
+    table = Table(title="Events right, mean (worst network)" + (": the paper's Table 2" if tasks == 2 else ""))
+    names = {"task1": "task 1", "task2": "task 2", "task1_after": f"task 1 after task {tasks}"}
+    for column in ("", *names.values()):
+        table.add_column(column, justify="right" if column else "left")
+    table.add_row("Sup3r, extended", *(f"{np.mean(result[n]):.2%} ({np.min(result[n]):.2%})" for n in names))
+    if tasks == 2:
+        table.add_row("the paper", *(f"{PAPER[n]:.2%}" for n in names))
     return table
 
 

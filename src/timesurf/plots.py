@@ -96,10 +96,15 @@ def incremental(result: dict[str, Any]) -> Figure:
                 ax.text(j, i, f"{value:.0%}", ha="center", va="center", color="black" if value > 0.6 else "white")
         ax.imshow(image, vmin=0, vmax=1, cmap="viridis")
         ax.set_title(f"{title}\n{np.mean(result[way]['average_accuracy']):.1%} in the end")
-        ax.set_xticks(range(tasks), [f"{a[1]} {b[1]}" for a, b in result["settings"]["tasks"]])
+        ax.set_xticks(range(tasks), [_pair(*task) for task in result["settings"]["tasks"]])
         ax.set_yticks(range(len(image)), [f"after {i + 1}" for i in range(len(image))] if len(image) > 1 else [""])
-        ax.set_xlabel("task: characters to tell apart")
+        ax.set_xlabel("task: what to tell apart")
     return fig
+
+
+def _pair(a: Any, b: Any) -> str:
+    """Two sentences by their second characters, two digits as they are."""
+    return f"{a[1]} {b[1]}" if isinstance(a, str) else f"{a} {b}"
 
 
 def growth(measured: dict[str, list[dict[str, float]]]) -> Figure:

@@ -60,12 +60,7 @@ def run(
         "task2": [rows["extended"][1][1] for rows in found],
         "task1_after": [rows["extended"][-1][0] for rows in found],
     }
-    for way in WAYS:
-        all_rows = [rows[way] for rows in found]
-        result[way] = {"rows": all_rows, "average_accuracy": [average_accuracy(rows) for rows in all_rows]}
-        if way != "together":
-            result[way]["forgetting"] = [forgetting(rows) for rows in all_rows]
-            result[way]["backward_transfer"] = [backward_transfer(rows) for rows in all_rows]
+    result |= compared({way: [rows[way] for rows in found] for way in WAYS})
     settings = {
         "networks": networks, "seed": seed, "tasks": sentences.TASKS[:tasks], "recordings": recordings,
         "units": UNITS, "preset": PRESET.to_dict(),
@@ -125,6 +120,17 @@ def one_after_another(
             network.tighten(data)
         rows.append([network.evaluate(known)["accuracy"] for known in test[: task + 1]])
     return rows
+
+
+def compared(found: dict[str, list[Rows]]) -> dict[str, Any]:
+    """Figures of every way, one value a network; forgetting only where there was something to forget."""
+    result: dict[str, Any] = {}
+    for way, every in found.items():
+        result[way] = {"rows": every, "average_accuracy": [average_accuracy(rows) for rows in every]}
+        if len(every[0]) > 1:
+            result[way]["forgetting"] = [forgetting(rows) for rows in every]
+            result[way]["backward_transfer"] = [backward_transfer(rows) for rows in every]
+    return result
 
 
 def _split(recordings: Recordings, pairs: Sequence[tuple[str, str]]) -> list[Recordings]:
