@@ -52,6 +52,7 @@ def test_every_command_has_help_with_an_example():
         ["bench", "speed"],
         ["bench", "continual"],
         ["bench", "incremental"],
+        ["bench", "nmnist"],
     ):
         assert f"Example: timesurf {' '.join(words)}" in " ".join(run(cli.app, [*words, "--help"]).output.split())
 

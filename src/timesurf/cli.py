@@ -248,6 +248,46 @@ def bench_incremental(
     _write_json(json_file, result)
 
 
+@bench.command("nmnist")
+def bench_nmnist(
+    data: Annotated[Path, typer.Option("--npz", help="Recordings in our layout: a subset of N-MNIST.", dir_okay=False)],
+    folds: Annotated[int, typer.Option(min=2, help="Of the cross-validation.")] = 10,
+    seed: Seed = 0,
+    json_file: Json = None,
+) -> None:
+    """The paper's Table 3 on a subset of N-MNIST, cross-validated: Sup3r beside HOTS with a classifier.
+
+    Example: timesurf bench nmnist --npz nmnist_train_1000.npz --folds 10 --json nmnist.json
+    """
+    from timesurf.bench import nmnist as table3
+    from timesurf.datasets import nmnist
+
+    _check_writable(json_file)
+    recordings = nmnist.prepared(nmnist.read(data))
+    with console.status("Training ...") as status:
+
+        def told(what: str, news: Any) -> None:
+            share = f", {news.done / news.total:.0%}, {news.kept:.0%} of events kept" if news else ""
+            status.update(f"{what}{share}")
+
+        result = table3.run(recordings, folds, seed, progress=told)
+    table = Table(title=f"{len(recordings):,} recordings of N-MNIST, {folds} folds (the paper's Table 3: all 70,000)")
+    for column in ("", "recordings right (95 %)", "paper", "events kept", "paper", "seconds a fold"):
+        table.add_column(column, justify="right" if column else "left")
+    for name, title in table3.ROWS.items():
+        row, paper = result[name], table3.PAPER.get(name, {})
+        low, high = row["interval"]
+        printed = [f"{paper[figure]:.2%}" if figure in paper else "-" for figure in ("accuracy", "kept")]
+        accuracy = f"{row['accuracy']:.1%} ({low:.1%} to {high:.1%})"
+        table.add_row(title, accuracy, printed[0], f"{row['kept']:.1%}", printed[1], f"{row['seconds']:.0f}")
+    console.print(table)
+    console.print(
+        f"Inference: {result['sup3r']['events_per_s'] / 1e6:.1f} M events/s on {result['machine']['cores']} cores.",
+        highlight=False,
+    )
+    _write_json(json_file, result)
+
+
 @bench.command("speed")
 def bench_speed(
     quick: Annotated[

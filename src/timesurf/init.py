@@ -147,7 +147,7 @@ def _kmeans(
     stage = stages[-1]
     if units == 0:
         return np.empty((0, *stage.surface_shape))
-    few = 1 + int(np.searchsorted(batch.offsets[1:], 4 * _KMEANS_SAMPLES))  # recordings that hold enough to draw from
+    few = 1 + int(np.searchsorted(batch.offsets[1:], 2 * _KMEANS_SAMPLES))  # recordings that hold enough to draw from
     batch = _subset(batch, np.arange(min(few, len(batch))))
     zeros = with_layer(below, np.zeros((stage.units, *stage.surface_shape)))
     ts = engine.surfaces(tuple(stages), zeros, batch, len(stages) - 1).reshape(len(batch.entry), -1)

@@ -62,7 +62,7 @@ SENTENCES = Preset(
 # The paper's network for digits, in batches, with rates that fall. The printed alpha of 5e-3 diverges; beta only hurts.
 NMNIST = Preset(
     layers=(Window(9, units=32, tau="10 ms"), Full(tau="1 ms")),
-    rule=Rule(alpha=2e-4, beta=0.0, gamma=0.0, delta=1e-7, d=0.3),
+    rule=Rule(alpha=2e-4, beta=0.0, gamma=0.0, delta=2.5e-7, d=0.3),
     passes=60,
     batch_size=16,
     decay=True,
