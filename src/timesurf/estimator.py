@@ -32,6 +32,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     layers : `Window`, `Tile`, `Full`; the last gets one unit a class
     passes : times that `fit` goes through the recordings
     batch_size : None learns online, after each event; a number learns by the batch rule over so many recordings
+    decay, validation, patience : rates that fall, recordings held out, when to stop; see `Network.train`
     alpha, beta, gamma, delta, d, kernel, competition : the rule, see `timesurf.Rule`
     start, zeta, margin, sample : first centroids and thresholds, see `timesurf.init`
     engine, dtype, threads : what computes, how exactly, and on how many cores
@@ -60,6 +61,9 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         *,
         passes: int = 6,
         batch_size: int | None = None,
+        decay: bool = False,
+        validation: float | None = None,
+        patience: int | None = None,
         alpha: PerLayer = 1e-4,
         beta: PerLayer = 1e-4,
         gamma: PerLayer = 1e-4,
@@ -79,6 +83,9 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.layers = layers
         self.passes = passes
         self.batch_size = batch_size
+        self.decay = decay
+        self.validation = validation
+        self.patience = patience
         self.alpha = alpha
         self.beta = beta
         self.gamma = gamma
@@ -103,6 +110,9 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             X,
             passes=self.passes,
             batch_size=self.batch_size,
+            decay=self.decay,
+            validation=self.validation,
+            patience=self.patience,
             start=self.start,
             zeta=self.zeta,
             margin=self.margin,

@@ -84,7 +84,7 @@ def continual(result: dict[str, Any]) -> Figure:
 def incremental(result: dict[str, Any]) -> Figure:
     """Accuracy on every task (columns) after every task (rows), mean over networks, one panel a way of learning."""
     ways = {"extended": "old units frozen", "unfrozen": "nothing frozen", "together": "all at once"}
-    fig, axes = figure(1, len(ways), (3.2 * len(ways), 3.4))
+    fig, axes = figure(1, len(ways), (3.4 * len(ways), 4.2))
     tasks = len(result["settings"]["tasks"])
     for ax, (way, title) in zip(axes[0], ways.items(), strict=True):
         every = result[way]["rows"]
