@@ -15,6 +15,12 @@ def test_the_first_example_runs_and_learns(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "sentences.tsf").is_file()
 
 
+def test_the_example_of_transforms_runs(capsys):
+    page = README.parent / "docs" / "data.md"
+    exec(re.search(r"```python\n(.*?)```", page.read_text(), re.DOTALL)[1], {})
+    assert "Recordings(10 recordings" in capsys.readouterr().out
+
+
 def test_links_lead_somewhere():
     for page in (README, *README.parent.glob("docs/*.md")):
         for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
