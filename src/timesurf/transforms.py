@@ -47,7 +47,7 @@ def crop(recordings: Recordings, corner: Sequence[int], size: Sequence[int]) -> 
     """Events inside the box of this size at this corner, which becomes the origin.
 
     >>> crop(Recordings([[0, 3, 5]], t=[1, 2, 3], field=(6,)), corner=[3], size=[2]).coords
-    (array([0]),)
+    (array([0], dtype=uint8),)
     """
     if not len(corner) == len(size) == len(recordings.field):
         raise SettingError(f"corner = {corner} and size = {size} need {len(recordings.field)} numbers each.")
