@@ -6,7 +6,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -189,9 +189,7 @@ def bench_continual(
         last, moves = guard["last_step"], guard["stuck_moves"]
         table.add_row(name, f"{np.mean(last):.2%} ({np.min(last):.2%})", f"{np.mean(moves):.3f} ({np.max(moves):.3f})")
     console.print(table)
-    if plot is not None:
-        plots.continual(result).savefig(plot, dpi=120)
-        console.print(f"Figure written to {plot}", highlight=False)
+    _write_plot(plot, lambda: plots.continual(result))
     _write_json(json_file, result)
 
 
@@ -242,9 +240,7 @@ def bench_incremental(
         table.add_row(title, average, *others)
     console.print(table)
     console.print(f"Seed {seed}, {result['seconds']:.0f} s.", highlight=False)
-    if plot is not None:
-        plots.incremental(result).savefig(plot, dpi=120)
-        console.print(f"Figure written to {plot}", highlight=False)
+    _write_plot(plot, lambda: plots.incremental(result))
     _write_json(json_file, result)
 
 
@@ -316,9 +312,7 @@ def bench_speed(
         f"One core of {about['processor']}: {result['multiply_adds_per_s'] / 1e9:.0f} G multiply-adds/s in float32.",
         highlight=False,
     )
-    if plot is not None:
-        plots.growth(result["growth"]).savefig(plot, dpi=120)
-        console.print(f"Figure written to {plot}", highlight=False)
+    _write_plot(plot, lambda: plots.growth(result["growth"]))
     _write_json(json_file, result)
 
 
@@ -392,6 +386,12 @@ def _check_writable(path: Path | None) -> None:
     """Say at once, not after minutes of work, that a result cannot be written."""
     if path is not None and not path.resolve().parent.is_dir():
         raise FileNotFoundError(f"Cannot write {path}: its folder does not exist.")
+
+
+def _write_plot(path: Path | None, draw: Callable[[], Any]) -> None:
+    if path is not None:
+        draw().savefig(path, dpi=120)
+        console.print(f"Figure written to {path}", highlight=False)
 
 
 def _write_json(path: Path | None, result: dict[str, Any]) -> None:

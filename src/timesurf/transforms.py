@@ -52,7 +52,7 @@ def crop(recordings: Recordings, corner: Sequence[int], size: Sequence[int]) -> 
     if not len(corner) == len(size) == len(recordings.field):
         raise SettingError(f"corner = {corner} and size = {size} need {len(recordings.field)} numbers each.")
     moved = [x.astype(np.int64) - c for x, c in zip(recordings.coords, corner, strict=True)]
-    inside = np.logical_and.reduce([(x >= 0) & (x < n) for x, n in zip(moved, size, strict=True)])
+    inside = _inside(moved, size)
     narrow = [np.asarray(x, dtype=np.min_scalar_type(max(size) - 1)) for x in moved] if min(size) > 0 else moved
     return _rebuilt(recordings, narrow, recordings.t, recordings.p, inside, field=size)
 
@@ -79,7 +79,7 @@ def stabilise(
         np.rint(x - np.interp(recordings.t, at, along)).astype(np.int64)
         for x, along in zip(recordings.coords, path.T, strict=True)
     ]
-    inside = np.logical_and.reduce([(x >= 0) & (x < n) for x, n in zip(coords, recordings.field, strict=True)])
+    inside = _inside(coords, recordings.field)
     return _rebuilt(recordings, coords, recordings.t, recordings.p, inside)
 
 
@@ -152,13 +152,19 @@ def jitter(
     rng = np.random.default_rng(seed)
     events = int(recordings.counts.sum())
     coords = [np.rint(x + rng.normal(0, pixels, events)).astype(np.int64) for x in recordings.coords]
-    inside = np.logical_and.reduce([(x >= 0) & (x < n) for x, n in zip(coords, recordings.field, strict=True)])
+    inside = _inside(coords, recordings.field)
     t, p = recordings.t, recordings.p
     if time is not None:
         t = np.maximum(np.rint(t + rng.normal(0, microseconds(time, "time"), events)).astype(np.int64), 0)
         order = np.lexsort((t, np.repeat(np.arange(len(recordings)), recordings.counts)))
         coords, t, p, inside = [x[order] for x in coords], t[order], p[order], inside[order]
     return _rebuilt(recordings, coords, t, p, inside)
+
+
+def _inside(coords: Sequence[Array], field: Sequence[int]) -> Array:
+    """Which events lie on the field."""
+    inside: Array = np.logical_and.reduce([(x >= 0) & (x < n) for x, n in zip(coords, field, strict=True)])
+    return inside
 
 
 def _rebuilt(

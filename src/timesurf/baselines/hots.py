@@ -48,7 +48,7 @@ def counts(events: Recordings, *, places: bool) -> Any:
 
 
 def linear_classifier(seed: int = 0) -> Any:
-    """Logistic regression on shares of counts: scale-free, and the regularisation that served best on N-MNIST."""
+    """Logistic regression on roots of counts, scaled to length 1."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, Normalizer
@@ -58,7 +58,7 @@ def linear_classifier(seed: int = 0) -> Any:
 
 
 def polynomial_svm(seed: int = 0) -> Any:
-    """A polynomial SVM on shares of counts, as in the paper's HOTS row; degree and C by cross-validation."""
+    """A polynomial SVM on roots of counts, as in the paper's HOTS row; degree and C by cross-validation."""
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
