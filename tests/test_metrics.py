@@ -1,4 +1,6 @@
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from timesurf import metrics
 from timesurf.engines import Outcome, Trace
@@ -26,3 +28,17 @@ def test_sparsity_is_the_mean_size_of_s_over_output_events():
 
 def test_confusion_counts_the_silent_apart():
     assert metrics.confusion(VOTES, LABEL).tolist() == [[1, 0, 1], [1, 1, 0]]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_running_majority_against_counting_anew(seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 12, 3)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    vote, after = rng.integers(-1, 3, offsets[-1]), np.array([1, 4, 20])
+    said = metrics.running_majority(vote, offsets, after, 3)
+    for r in range(3):
+        for k, n in enumerate(after):
+            some = vote[offsets[r] : offsets[r + 1]][:n]
+            votes = np.bincount(some[some >= 0], minlength=3)
+            assert said[r, k] == (votes.argmax() if votes.any() else -1)

@@ -27,6 +27,7 @@ Array = NDArray[Any]
 Start = Literal["mean", "kmeans"]
 
 _KMEANS_SAMPLES = 50_000  # surfaces: more do not move k-means' centroids
+_KMEANS_ENTRIES = 1 << 24  # of all surfaces: wide ones are fewer, or k-means takes minutes
 _one_at_a_time = threading.Lock()  # k-means on several threads sums in no fixed order
 
 
@@ -147,12 +148,13 @@ def _kmeans(
     stage = stages[-1]
     if units == 0:
         return np.empty((0, *stage.surface_shape))
-    few = 1 + int(np.searchsorted(batch.offsets[1:], 2 * _KMEANS_SAMPLES))  # recordings that hold enough to draw from
+    samples = min(_KMEANS_SAMPLES, max(_KMEANS_ENTRIES // math.prod(stage.surface_shape), 50 * units))
+    few = 1 + int(np.searchsorted(batch.offsets[1:], 2 * samples))  # recordings that hold enough to draw from
     batch = _subset(batch, np.arange(min(few, len(batch))))
     zeros = with_layer(below, np.zeros((stage.units, *stage.surface_shape)))
     ts = engine.surfaces(tuple(stages), zeros, batch, len(stages) - 1).reshape(len(batch.entry), -1)
-    if len(ts) > _KMEANS_SAMPLES:
-        ts = ts[rng.choice(len(ts), _KMEANS_SAMPLES, replace=False)]
+    if len(ts) > samples:
+        ts = ts[rng.choice(len(ts), samples, replace=False)]
     if len(ts) < units:
         raise EventError(f"k-means needs at least {units} events for {units} units, not {len(ts)}.")
     with _one_at_a_time, threadpool_limits(1):

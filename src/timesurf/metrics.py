@@ -5,6 +5,7 @@ A recording without an output event counts as wrong, and `silent` counts such re
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,6 +39,27 @@ def majority_accuracy(votes: Array, label: Array) -> float:
     0.6666666666666666
     """
     return float(((votes.argmax(axis=1) == label) & (votes.sum(axis=1) > 0)).mean())
+
+
+def running_majority(vote: Array, offsets: Array, after: Array, classes: int) -> Array:
+    """What the majority says after so many events of each recording have come in, -1 while none has come out.
+
+    vote : class of each event of all recordings, -1 where it was rejected
+    offsets : recording i holds events offsets[i] to offsets[i + 1]
+    after : numbers of input events, ascending; beyond a recording's end it is the last word
+
+    >>> running_majority(np.array([-1, 1, 0, 0]), np.array([0, 4]), np.array([1, 2, 4]), classes=2)
+    array([[-1,  1,  0]])
+    """
+    said = np.empty((len(offsets) - 1, len(after)), dtype=np.int64)
+    for r, (first, last) in enumerate(itertools.pairwise(offsets)):
+        votes = np.zeros(classes, dtype=np.int64)
+        ends = np.minimum(first + after, last)
+        for k, (a, b) in enumerate(zip((first, *ends[:-1]), ends, strict=True)):
+            some = vote[a:b]
+            votes += np.bincount(some[some >= 0], minlength=classes)
+            said[r, k] = votes.argmax() if votes.any() else -1
+    return said
 
 
 def silent(votes: Array) -> int:

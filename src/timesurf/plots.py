@@ -107,6 +107,92 @@ def _pair(a: Any, b: Any) -> str:
     return f"{a[1]} {b[1]}" if isinstance(a, str) else f"{a} {b}"
 
 
+def digits(row: dict[str, Any]) -> Figure:
+    """A network for digits: its features by threshold, what it keeps, what it takes for what, how soon it decides.
+
+    row : what `bench.nmnist.sup3r` gives
+    """
+    fig, axes = figure(2, 3, (13, 8))
+    order = np.argsort(row["thresholds"])
+    features, thresholds = np.array(row["features"])[order, :, :, 0], np.array(row["thresholds"])[order]
+    across = 8
+    cells = [np.pad(c.T, 1, constant_values=np.nan) for c in features]
+    cells += [np.full_like(cells[0], np.nan)] * (-len(cells) % across)
+    lines = [np.concatenate(cells[k : k + across], axis=1) for k in range(0, len(cells), across)]
+    axes[0, 0].imshow(np.concatenate(lines), vmin=0, vmax=1, cmap="viridis")
+    axes[0, 0].set_axis_off()
+    axes[0, 0].set_title("first-layer features, smallest threshold first")
+    axes[0, 1].bar(range(1, len(thresholds) + 1), thresholds)
+    axes[0, 1].set(title="thresholds", xlabel="feature", ylabel="distance beyond which an event is rejected")
+    axes[0, 2].bar(range(len(row["kept_by_class"])), row["kept_by_class"])
+    axes[0, 2].axhline(row["kept"], color="black", linewidth=0.8, linestyle=":")
+    axes[0, 2].set(
+        title=f"events kept: {row['kept']:.1%}", xlabel="digit", ylabel="share", xticks=range(10), ylim=(0, 1)
+    )
+    matrix(axes[1, 0], np.array(row["confusion"]))
+    axes[1, 0].set_title(f"recordings: {row['accuracy']:.2%} right")
+    axes[1, 1].plot(row["early"]["events"], row["early"]["accuracy"], marker="o")
+    axes[1, 1].set(
+        xscale="log", ylim=(0, 1), xlabel="events seen", ylabel="majority right", title="how soon it decides"
+    )
+    axes[1, 1].grid(alpha=0.3)
+    axes[1, 2].set_axis_off()
+    return fig
+
+
+def matrix(ax: Axes, counts: Array) -> Axes:
+    """A confusion matrix: rows are the truth, columns what was said, shade and figures are counts."""
+    ax.imshow(np.log1p(counts), cmap="viridis")
+    bright = np.log1p(counts) > 0.6 * np.log1p(counts.max())
+    for i, j in zip(*np.nonzero(counts), strict=True):
+        ax.text(
+            j, i, f"{counts[i, j]}", ha="center", va="center", fontsize=7, color="black" if bright[i, j] else "white"
+        )
+    ax.set(xlabel="said", ylabel="true", xticks=range(counts.shape[1]), yticks=range(counts.shape[0]))
+    return ax
+
+
+def realism(result: dict[str, Any]) -> Figure:
+    """Events over time and intervals at a pixel, real beside simulated."""
+    fig, axes = figure(1, 2, (11, 3.6))
+    for which, style in (("real", "-"), ("simulated", "--")):
+        curves = result["curves"][which]
+        for polarity, values in enumerate(curves["rate"]):
+            ms = 5 * np.arange(len(values)) + 2.5
+            name = f"{which}, {'brighter' if polarity else 'darker'}"
+            axes[0, 0].plot(ms, values, style, color=f"C{polarity}", label=name)
+        axes[0, 1].plot(curves["same"], style, marker=".", color="C2", label=which)
+    axes[0, 0].set(xlabel="ms", ylabel="events a recording and 5 ms", title="events over time: three saccades")
+    edges = result["curves"]["intervals"]
+    axes[0, 1].set_xticks(range(len(edges)), [f"{edge:g}" for edge in edges], fontsize=8)
+    axes[0, 1].set(xlabel="ms, at least", ylabel="a recording", title="intervals at a pixel, same polarity")
+    for ax in axes[0]:
+        ax.legend(fontsize=8)
+        ax.grid(alpha=0.3)
+    return fig
+
+
+def sensitivity(studies: dict[str, Any]) -> Figure:
+    """Accuracy as one setting at a time is multiplied, a row of panels a study, a panel a setting."""
+    names = {study: list(dict.fromkeys(row["setting"] for row in about["changed"])) for study, about in studies.items()}
+    columns = max(map(len, names.values()))
+    fig, axes = figure(len(studies), columns, (1.5 * columns, 2.4 * len(studies)))
+    for row_of_axes, (study, about) in zip(axes, studies.items(), strict=True):
+        for ax in row_of_axes[len(names[study]) :]:
+            ax.set_axis_off()
+        for ax, name in zip(row_of_axes, names[study], strict=False):
+            points = {row["factor"]: row["accuracy"] for row in about["changed"] if row["setting"] == name}
+            points.setdefault(1, about["as_preset"]["accuracy"])
+            ax.plot(*zip(*sorted(points.items()), strict=True), marker=".", markersize=8)
+            ax.axvline(1, color="grey", linewidth=0.8, linestyle=":")
+            ax.set(xscale="log", ylim=(0, 1.02), xlim=(0.08, 12.5), xticks=(0.1, 1, 10), title=name)
+            ax.set_xticklabels(("/10", "1", "x10"))
+            ax.title.set_fontsize(9)
+            ax.label_outer()
+        row_of_axes[0].set_ylabel(study)
+    return fig
+
+
 def growth(measured: dict[str, list[dict[str, float]]]) -> Figure:
     """Cost of an event as one size of the network grows, a panel a size."""
     fig, axes = figure(1, len(measured), (3.0 * len(measured), 3.0))

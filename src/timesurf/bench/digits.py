@@ -19,12 +19,12 @@ from timesurf.bench import machine
 from timesurf.bench.incremental import WAYS, Rows, compared
 from timesurf.events import Recordings
 from timesurf.model import Network
-from timesurf.presets import NMNIST
+from timesurf.presets import nmnist
 
 TASKS = ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
 TESTED = 0.2  # of the recordings, drawn anew for each split
-TOGETHER = replace(NMNIST, margin=math.inf)  # no thresholds: this is about classes, not about events
-GENTLE = replace(TOGETHER, rule=replace(NMNIST.rule, alpha=5e-6), passes=20)
+TOGETHER = replace(nmnist(1000), margin=math.inf)  # no thresholds: this is about classes, not about events
+GENTLE = replace(TOGETHER, rule=replace(TOGETHER.rule, alpha=5e-6), passes=20)
 
 
 def run(

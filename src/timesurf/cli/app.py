@@ -1,0 +1,108 @@
+"""What all commands share: the two groups of commands, the console, progress, files of results."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from timesurf import __version__
+from timesurf.errors import TimesurfError
+from timesurf.files import replacing
+
+app = typer.Typer(
+    help="Learn on event streams with hierarchies of time surfaces, trained end to end by Sup3r.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+bench = typer.Typer(help="Reproduce the paper's tables and measure speed.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+console = Console()
+
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same figures.")]
+Json = Annotated[Path | None, typer.Option("--json", help="Also write the figures to this file.", dir_okay=False)]
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends with a message and exit code 2, not with a traceback."""
+    try:
+        app()
+    except (TimesurfError, OSError) as error:
+        Console(stderr=True).print(f"[bold red]Error:[/] {error}", highlight=False)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("Stopped.")
+        sys.exit(130)
+
+
+def _version(show: bool) -> None:
+    if show:
+        console.print(f"timesurf {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say it and end.")
+    ] = False,
+) -> None:
+    pass
+
+
+@contextmanager
+def progress(what: str, networks: int) -> Iterator[Any]:
+    """A bar that counts recordings over all networks, with the latest accuracy and kept share; silent in a pipe."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    done: dict[int, int] = {}
+    lock = threading.Lock()
+    with Progress(*columns, TextColumn("{task.fields[news]}"), console=console, transient=True) as bar:
+        bar.disable = not console.is_terminal
+        task = bar.add_task(what, total=None, news="compiling on first use")
+
+        def told(number: int, news: Any) -> None:
+            with lock:
+                done[number] = news.done
+                text = f"{news.accuracy:.1%} right, {news.kept:.1%} kept"
+                bar.update(task, completed=sum(done.values()), total=networks * news.total, news=text)
+
+        yield told
+
+
+@contextmanager
+def counted(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar for a call that tells how many of how many are done; silent in a pipe."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        bar.disable = not console.is_terminal
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def check_writable(path: Path | None) -> None:
+    """Say at once, not after minutes of work, that a result cannot be written."""
+    if path is not None and not path.resolve().parent.is_dir():
+        raise FileNotFoundError(f"Cannot write {path}: its folder does not exist.")
+
+
+def write_plot(path: Path | None, draw: Callable[[], Any]) -> None:
+    """Draw into this file, if there is one."""
+    if path is not None:
+        draw().savefig(path, dpi=120)
+        console.print(f"Figure written to {path}", highlight=False)
+
+
+def write_json(path: Path | None, result: dict[str, Any]) -> None:
+    """Keep the figures in this file, if there is one."""
+    if path is not None:
+        with replacing(path) as file:
+            file.write((json.dumps(result, indent=1) + "\n").encode())
+        console.print(f"Figures written to {path}", highlight=False)

@@ -1,0 +1,59 @@
+"""`timesurf demo` and `timesurf warmup`: the first minutes."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from timesurf.cli.app import Seed, app, console, progress
+from timesurf.cli.sentences import table1
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the model and the figure.", file_okay=False)] = Path("demo"),
+    seed: Seed = 0,
+) -> None:
+    """Train one network on the paper's benchmark, print the table, draw its features.
+
+    Example: timesurf demo --out demo
+    """
+    from timesurf import plots
+    from timesurf.bench import classification
+
+    out.mkdir(parents=True, exist_ok=True)
+    console.print(
+        "Two sentences, [bold]v/v yty[/] and [bold]vxv yty[/], written by noisy pixels. "
+        "Only x and / tell them apart.\nTraining a network of 3, 6 and 2 units on 1,000 recordings ..."
+    )
+    with progress("training", 1) as told:
+        sup3r, kmeans, test = classification.train(seed, 0, 1000, told)
+    figures = {"sup3r": sup3r.evaluate(test), "kmeans": kmeans.evaluate(test)}
+    console.print(table1({name: {k: [v[k]] for k in ("accuracy", "kept")} for name, v in figures.items()}))
+    sup3r.save(out / "sentences.tsf")
+    trace = sup3r.trace(test[:200])
+    through = trace.winner[trace.passed == len(sup3r.stages), 0]
+    use = np.bincount(through, minlength=sup3r.stages[0].units) / max(len(through), 1)
+    accuracy = (figures["sup3r"]["accuracy"], figures["kmeans"]["accuracy"])
+    plots.compare_features(sup3r, kmeans, use, accuracy).savefig(out / "features.png", dpi=120)
+    console.print(
+        f"Layer-1 features of both: {out / 'features.png'}\nThe trained network:      {out / 'sentences.tsf'}"
+    )
+
+
+@app.command()
+def warmup() -> None:
+    """Compile the CPU kernels for this machine now, so that the first run does not wait for it.
+
+    Example: timesurf warmup
+    """
+    from timesurf.engines import cpu
+
+    began = time.perf_counter()
+    with console.status("Compiling ..."):
+        cpu.warm_up()
+    console.print(f"Compiled in {time.perf_counter() - began:.0f} s, and kept on disk.", highlight=False)

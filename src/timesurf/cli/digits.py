@@ -1,0 +1,170 @@
+"""`timesurf bench nmnist` and `saccades`: the paper's Table 3, on real recordings and on simulated ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from timesurf.cli.app import Json, Seed, bench, check_writable, console, counted, write_json, write_plot
+from timesurf.errors import SettingError
+from timesurf.events import Recordings
+
+
+@bench.command("nmnist")
+def bench_nmnist(
+    data: Annotated[
+        Path | None, typer.Option(help="N-MNIST: the folder of Train and Test.", exists=True, file_okay=False)
+    ] = None,
+    npz: Annotated[
+        Path | None,
+        typer.Option(
+            "--npz", help="Or a subset of N-MNIST in our layout, cross-validated.", exists=True, dir_okay=False
+        ),
+    ] = None,
+    simulated: Annotated[bool, typer.Option("--simulated", help="Or events simulated from all of MNIST.")] = False,
+    folds: Annotated[int, typer.Option(min=2, help="Of the cross-validation, with --npz.")] = 10,
+    images: Annotated[
+        Path | None, typer.Option("--mnist", help="mnist.npz, or its folder; default: $TIMESURF_DATA.", exists=True)
+    ] = None,
+    rows: Annotated[str, typer.Option(help="Which rows, by name and with commas; default: all.")] = "",
+    train: Annotated[int | None, typer.Option(min=20, help="Learn from the first so many recordings only.")] = None,
+    seed: Seed = 0,
+    plot: Annotated[Path | None, typer.Option(help="Draw the network and its decisions here.", dir_okay=False)] = None,
+    json_file: Json = None,
+) -> None:
+    """The paper's Table 3: Sup3r on N-MNIST, beside backpropagation and HOTS with a classifier.
+
+    Example: timesurf bench nmnist --npz nmnist_train_1000.npz --folds 10 --json nmnist.json --plot nmnist.png
+    """
+    from timesurf import plots
+    from timesurf.baselines import ann
+    from timesurf.bench import nmnist as table3
+
+    if (data is not None) + (npz is not None) + simulated != 1:
+        raise SettingError("Say which recordings: --data DIR, --npz FILE or --simulated.")
+    check_writable(json_file)
+    check_writable(plot)
+    chosen = [name.strip() for name in rows.split(",")] if rows else list(table3.ROWS)
+    if any(name.startswith("ann") for name in chosen):
+        ann.load()  # say now that it is missing, not in an hour
+    if npz is not None:
+        what, splits = _folded(npz, images, folds, seed)
+    else:
+        what, splits = _whole(data, images, seed, train)
+    with console.status("Training ...") as status:
+        result = table3.run(splits, what, seed, rows=chosen, progress=status.update)
+    console.print(_table3(result))
+    if "sup3r" in result:
+        row = result["sup3r"]
+        console.print(
+            f"Sup3r on {result['machine']['cores']} cores: learns from {row['training_events_per_s'] / 1e6:.1f} M "
+            f"events/s, decides on {row['events_per_s'] / 1e6:.1f} M.",
+            highlight=False,
+        )
+        write_plot(plot, lambda: plots.digits(row))
+    write_json(json_file, result)
+
+
+@bench.command("saccades")
+def bench_saccades(
+    npz: Annotated[
+        Path, typer.Option("--npz", help="Real recordings of MNIST's first digits.", exists=True, dir_okay=False)
+    ],
+    images: Annotated[
+        Path | None, typer.Option("--mnist", help="mnist.npz, or its folder; default: $TIMESURF_DATA.", exists=True)
+    ] = None,
+    train: Annotated[int, typer.Option(min=100, help="Simulated recordings to learn from.")] = 10_000,
+    seed: Seed = 0,
+    plot: Annotated[Path | None, typer.Option(help="Draw real beside simulated here.", dir_okay=False)] = None,
+    json_file: Json = None,
+) -> None:
+    """How true the saccade simulator is: beside real recordings of the same digits, and networks that cross over.
+
+    Example: timesurf bench saccades --npz nmnist_train_1000.npz --json saccades.json --plot saccades.png
+    """
+    from timesurf import plots
+    from timesurf.bench import realism
+    from timesurf.datasets import mnist, nmnist
+
+    check_writable(json_file)
+    check_writable(plot)
+    with console.status("Reading ...") as status:
+        result = realism.run(nmnist.read(npz), *mnist.read(images), seed, train=train, progress=status.update)
+    table = Table(title="Simulated recordings beside real ones of the same digits")
+    for column in ("", "real and simulated", "two simulations"):
+        table.add_column(column, justify="right" if column else "left")
+    for name, title in realism.DISTANCES.items():
+        table.add_row(title, *(f"{result[pair][name]:.3f}" for pair in ("distances", "chance")))
+    console.print(table)
+    for name, row in result["trained_on"].items():
+        told = ", ".join(f"{row[on]['majority']:.1%} of {on} ones" for on in ("real", "simulated") if on in row)
+        console.print(f"Trained on {row['recordings']:,} {name} recordings: {told} told right.", highlight=False)
+    write_plot(plot, lambda: plots.realism(result))
+    write_json(json_file, result)
+
+
+def _folded(npz: Path, images: Path | None, folds: int, seed: int) -> tuple[str, list[Any]]:
+    """Folds of a subset, with the still images if they are those of the same digits."""
+    import numpy as np
+
+    from timesurf.bench import nmnist as table3
+    from timesurf.datasets import mnist, nmnist
+    from timesurf.errors import EventError
+
+    recordings = nmnist.prepared(nmnist.read(npz))
+    still = None
+    try:
+        pictures, labels = mnist.read(images)
+        if np.array_equal(labels[: len(recordings)], np.asarray(recordings.labels)):
+            still = pictures[: len(recordings)]
+    except EventError as error:
+        console.print(f"Without still images, so without their row. {error}", highlight=False)
+    what = f"{len(recordings):,} recordings of N-MNIST, {folds} folds"
+    return what, list(table3.folds(recordings, folds, seed, still))
+
+
+def _whole(data: Path | None, images: Path | None, seed: int, train: int | None) -> tuple[str, list[Any]]:
+    """The official split of N-MNIST, or of events simulated from MNIST."""
+    from timesurf.bench import nmnist as table3
+    from timesurf.datasets import mnist, nmnist, saccades
+    from timesurf.errors import EventError
+
+    parts: list[Recordings] = []
+    for split in ("train", "test"):
+        with counted(f"reading the {split} split" if data else f"simulating the {split} split") as told:
+            read = nmnist.read(data, split, progress=told) if data else saccades.digits(images, split, progress=told)
+        parts.append(nmnist.prepared(read))
+        if data and not nmnist.complete(parts[-1], split):
+            console.print(f"{data}: {len(read):,} recordings in {split}, {nmnist.COUNTS[split]:,} in the official one.")
+    still = None
+    try:
+        still = mnist.read(images, "train")[0], mnist.read(images, "test")[0]
+        if any(len(a) != len(b) for a, b in zip(still, parts, strict=True)):
+            still = None
+    except EventError as error:
+        console.print(f"Without still images, so without their row. {error}", highlight=False)
+    if train is not None:
+        parts[0] = parts[0][:train]
+        still = None if still is None else (still[0][:train], still[1])
+    what = "N-MNIST" if data else "events simulated from MNIST"
+    return f"{what}, {len(parts[0]):,} / {len(parts[1]):,} recordings", [table3.Split(parts[0], parts[1], still)]
+
+
+def _table3(result: dict[str, Any]) -> Table:
+    from timesurf.bench.nmnist import PAPER, ROWS
+
+    table = Table(title=f"{result['data']} (the paper's Table 3: all of N-MNIST)")
+    for column in ("", "recordings right (95 %)", "paper", "events kept", "paper", "training, s"):
+        table.add_column(column, justify="right" if column else "left")
+    for name, title in ROWS.items():
+        if name in result:
+            row, paper = result[name], PAPER.get(name, {})
+            low, high = row["interval"]
+            printed = [f"{paper[figure]:.2%}" if figure in paper else "-" for figure in ("accuracy", "kept")]
+            share = f"{row['kept']:.1%}" if "kept" in row else "-"
+            right = f"{row['accuracy']:.2%} ({low:.1%} to {high:.1%})"
+            table.add_row(title, right, printed[0], share, printed[1], f"{row['seconds']:.0f}")
+    return table

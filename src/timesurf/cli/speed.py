@@ -1,0 +1,63 @@
+"""`timesurf bench speed`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from timesurf.cli.app import Json, bench, check_writable, console, write_json, write_plot
+
+
+@bench.command("speed")
+def bench_speed(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Less data, fewer repeats: a look, not a measurement.")
+    ] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw how cost grows into this file.", dir_okay=False)] = None,
+    json_file: Json = None,
+) -> None:
+    """Events a second of every job, beside the plain engine and the machine's multiply-add peak.
+
+    Example: timesurf bench speed --json speed.json --plot speed.png
+    """
+    from timesurf import plots
+    from timesurf.bench import speed
+
+    check_writable(json_file)
+    check_writable(plot)
+    with console.status("Measuring ...") as status:
+        result = speed.run(quick=quick, progress=lambda what: status.update(f"Measuring {what} ..."))
+    console.print(_speed_table(result))
+    for name, rows in result["growth"].items():
+        cells = "   ".join(f"{row[name]:,}: {row['infer_ns']:.0f}" for row in rows)
+        console.print(f"  ns an event by {name:15s} {cells}", highlight=False)
+    about = result["machine"]
+    console.print(
+        f"One core of {about['processor']}: {result['multiply_adds_per_s'] / 1e9:.0f} G multiply-adds/s in float32.",
+        highlight=False,
+    )
+    write_plot(plot, lambda: plots.growth(result["growth"]))
+    write_json(json_file, result)
+
+
+def _speed_table(result: dict[str, Any]) -> Table:
+    table = Table(title="Events a second, in millions")
+    for column in ("network", "job", "one core", "all cores", "plain engine", "faster", "of peak"):
+        table.add_column(column, justify="left" if column in ("network", "job") else "right")
+    for name, network in result["networks"].items():
+        for job in ("infer", "batch", "online"):
+            row = network[job]
+            every, share = row.get("all_cores_events_per_s"), row.get("share_of_peak")
+            table.add_row(
+                name,
+                job,
+                f"{row['events_per_s'] / 1e6:.2f}",
+                f"{every / 1e6:.2f}" if every else "-",
+                f"{row['plain_events_per_s'] / 1e6:.4f}",
+                f"{row['times_plain']:.0f} x" if row["times_plain"] >= 10 else f"{row['times_plain']:.1f} x",
+                f"{share:.0%}" if share else "-",
+            )
+    return table

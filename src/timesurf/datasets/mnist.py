@@ -1,0 +1,43 @@
+"""MNIST (LeCun, Cortes): 70,000 still images of digits, 28 x 28 pixels. What `saccades` makes events of."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.errors import EventError
+
+Array = NDArray[Any]
+FILE = "mnist.npz"
+_WHERE = (
+    "Get mnist.npz from https://storage.googleapis.com/tensorflow/tf-keras-datasets/mnist.npz and give the file or its "
+    "folder, or name the folder in the environment as TIMESURF_DATA."
+)
+
+
+def read(place: str | Path | None = None, split: str = "train") -> tuple[Array, Array]:
+    """Images (n, 28, 28), uint8, and digits (n,) of one split, "train" or "test".
+
+    place : the file, or the folder that holds it; None: $TIMESURF_DATA
+    """
+    if split not in ("train", "test"):
+        raise EventError(f"split = {split!r} must be train or test.")
+    path = Path(place or os.environ.get("TIMESURF_DATA", "."))
+    path = path / FILE if path.is_dir() else path
+    if not path.is_file():
+        raise EventError(f"{path}: MNIST is not there. {_WHERE}")
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            images, digits = arrays[f"x_{split}"], arrays[f"y_{split}"]
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+        raise EventError(
+            f"{path} is not MNIST as one file of x_train, y_train, x_test, y_test: {error}. {_WHERE}"
+        ) from error
+    if images.ndim != 3 or images.dtype != np.uint8 or len(images) != len(digits):
+        raise EventError(f"{path}: {images.dtype} images of shape {images.shape} with {len(digits)} digits. {_WHERE}")
+    return images, digits.astype(np.int64)

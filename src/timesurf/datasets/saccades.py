@@ -1,0 +1,218 @@
+"""Events from still images: what an event camera sees of a picture that it looks at in three quick movements.
+
+N-MNIST was made so: a camera on a pan-tilt unit before a screen with a digit, dark on a bright ground. Here the picture
+moves over a field of pixels along the path of that camera. A pixel sees it through a lens that blurs,
+
+    L(x, t) = log(dark + 1 - (ink * blur)(x - path(t)))
+
+and follows with the lag of its receptor. When L has moved by the pixel's threshold the pixel emits an event, polarity 1
+for brighter and 0 for darker, and is dead for a while. Thresholds differ between pixels and from event to event; noise
+adds events of its own.
+
+The constants of `Camera` are fitted to real recordings by `benchmarks/saccades_fit.py`; docs/simulation.md says how
+close they come.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.datasets import mnist
+from timesurf.errors import EventError
+from timesurf.events import Recordings
+from timesurf.io import npz
+
+Array = NDArray[Any]
+FINE = 4  # samples of the picture a pixel
+KNOT = 5_000  # us between points of a path
+STEP = 1_000  # us, of the simulation
+DTYPES = (np.uint8, np.uint8, np.uint8, np.int32)  # x, y, p, t
+_AT_ONCE = 64  # pictures a worker takes
+
+# Where the picture's corner lies on N-MNIST's sensor, (x, y) in pixels, every 5 ms.
+PATH = (
+    (0.49, 1.11), (0.48, 1.11), (0.4, 1.27), (0.3, 1.52), (0.31, 1.79), (0.36, 2.08), (0.28, 2.5), (0.25, 2.98),
+    (0.3, 3.51), (0.41, 4), (0.6, 4.54), (0.82, 5.07), (1.1, 5.55), (1.42, 5.82), (1.79, 6), (2.03, 6.19),
+    (2.09, 6.33), (2.02, 6.35), (1.89, 6.34), (1.81, 6.38), (1.83, 6.44), (1.94, 6.52), (2.06, 6.6), (2.22, 6.59),
+    (2.45, 6.45), (2.7, 6.3), (3, 6.16), (3.33, 5.89), (3.64, 5.46), (3.96, 4.91), (4.3, 4.29), (4.56, 3.72),
+    (4.73, 3.13), (4.85, 2.6), (5.03, 2.14), (5.21, 1.81), (5.36, 1.59), (5.39, 1.5), (5.37, 1.43), (5.44, 1.3),
+    (5.65, 1.16), (5.86, 1.16), (5.93, 1.28), (5.88, 1.37), (5.84, 1.35), (5.83, 1.21), (5.75, 1.11), (5.42, 1.23),
+    (4.89, 1.38), (4.38, 1.46), (3.94, 1.46), (3.43, 1.44), (2.92, 1.4), (2.39, 1.39), (1.93, 1.44), (1.5, 1.5),
+    (1.19, 1.53), (0.99, 1.39), (0.88, 1.16), (0.83, 1.09), (0.89, 1.25), (0.99, 1.43), (1.01, 1.44),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Camera:
+    """A camera and its movement. Lengths in pixels, times in us, light as a share of the ground's."""
+
+    path: tuple[tuple[float, float], ...] = PATH
+    margin: int = 3  # pixels around the picture
+    blur: float = 0.478  # standard deviation of the lens
+    dark: float = 0.218  # light of full ink
+    on: float = 0.253  # thresholds, in log intensity
+    off: float = 0.24
+    spread: float = 0.0447  # relative standard deviation of thresholds, between pixels of one recording
+    jitter: float = 0.107  # and between events of one pixel, also of its dead time
+    lag: float = 716.0  # time constant of the photoreceptor
+    dead: float = 322.0  # after an event
+    loss: float = 0.208  # share of what changes in the dead time that is never told
+    noise_on: float = 0.37  # events a pixel and second
+    noise_off: float = 0.01
+
+
+def simulate(
+    images: Any,
+    labels: Any = None,
+    *,
+    camera: Camera | None = None,
+    seed: int | Sequence[int] = 0,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Recordings:
+    """Recordings of pictures, one each; the same seed gives the same events for any number of threads.
+
+    images : (pictures, height, width), uint8 or floats from 0, the ground, to 1, ink
+    progress : called with pictures done and pictures in all
+
+    >>> bar = np.zeros((1, 28, 28))
+    >>> bar[:, 4:24, 12:16] = 1
+    >>> simulate(bar, [1]).field
+    (34, 34)
+    """
+    camera = camera or Camera()
+    images = _checked(images)
+    path = fine_path(camera.path)
+    columns, left = _lens(images.shape[2], camera, path[:, 0])
+    rows, top = _lens(images.shape[1], camera, path[:, 1])
+    optics = rows, np.ascontiguousarray(columns.T), np.stack([top, left], axis=1)
+    field = (images.shape[2] + 2 * camera.margin, images.shape[1] + 2 * camera.margin)
+    stretches = [slice(a, min(a + _AT_ONCE, len(images))) for a in range(0, len(images), _AT_ONCE)]
+    one = partial(_expose_some, images, seed, optics, field, camera)
+    counts: list[int] = [0]
+    parts: list[list[Array]] = [[np.empty(0, dtype)] for dtype in DTYPES]
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        for stretch, (count, events) in zip(stretches, pool.map(one, stretches), strict=True):
+            counts += count
+            for part, values in zip(parts, events, strict=True):
+                part.append(values)
+            if progress:
+                progress(stretch.stop, len(images))
+    x, y, p, t = (np.concatenate(parts.pop(0)) for _ in DTYPES)  # one after another: they may be gigabytes
+    return Recordings([x, y], t, p, np.cumsum(counts), field=field, polarities=2, labels=labels)
+
+
+def digits(
+    place: str | Path | None = None,
+    split: str = "train",
+    *,
+    camera: Camera | None = None,
+    seed: int = 0,
+    cache: str | Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Recordings:
+    """All of MNIST's images of a split as N-MNIST's camera would have seen them; made once, then mapped into memory.
+
+    place : of MNIST, see `timesurf.datasets.mnist.read`
+    cache : folder that keeps them, 1.8 GB for the training split; None: $TIMESURF_CACHE, or ~/.cache/timesurf
+    """
+    images, labels = mnist.read(place, split)
+    camera = camera or Camera()
+    folder = Path(cache or os.environ.get("TIMESURF_CACHE") or _user_cache())
+    about = hashlib.sha256(images.tobytes() + repr((astuple(camera), seed, FINE, STEP)).encode()).hexdigest()[:12]
+    kept = folder / f"saccades-{split}-{about}.npz"
+    if not kept.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        seeds = [seed, 0 if split == "train" else 1]
+        npz.write(kept, simulate(images, labels, camera=camera, seed=seeds, progress=progress))
+    return npz.read(kept)
+
+
+def _user_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "timesurf"
+
+
+def _checked(given: Any) -> Array:
+    images: Array = np.asarray(given)
+    if images.ndim != 3 or 0 in images.shape[1:]:
+        raise EventError(f"images have shape {images.shape}: expected (pictures, height, width).")
+    if images.dtype == np.uint8:
+        return images
+    if not np.issubdtype(images.dtype, np.floating):
+        raise EventError(f"images are {images.dtype}: expected uint8, or floats from 0 to 1.")
+    if images.size and not (images.min() >= 0 and images.max() <= 1):  # also false for NaN
+        raise EventError("images have values outside 0 to 1 (or NaN): scale them, or give uint8.")
+    return images
+
+
+def fine_path(knots: Any) -> Array:
+    """The picture's corner at every step of the simulation, (x, y) in pixels: a smooth curve through the knots."""
+    from scipy.interpolate import PchipInterpolator
+
+    knots = np.asarray(knots, dtype=float)
+    times = np.arange(0, (len(knots) - 1) * KNOT, STEP)
+    curve: Array = PchipInterpolator(np.arange(len(knots)) * KNOT, knots)(times)
+    return curve
+
+
+def _lens(size: int, camera: Camera, path: Array) -> tuple[Array, Array]:
+    """Weights (samples, size) of a line of the picture at fine places, and the sample under pixel 0 along the path."""
+    from scipy.special import ndtr
+
+    least = np.floor(-path.max())
+    samples = int(np.ceil((size + 2 * camera.margin - path.min() - least) * FINE)) + 2
+    place = least + np.arange(samples) / FINE
+    edge = (np.arange(size + 1) - 0.5 - place[:, None]) / camera.blur
+    weights = np.diff(ndtr(edge), axis=1)
+    weights[weights < 1e-6] = 0  # spares the kernel most of the sums
+    return weights.astype(np.float32), (-path - least) * FINE
+
+
+def _expose_some(
+    images: Array,
+    seed: int | Sequence[int],
+    optics: tuple[Array, Array, Array],
+    field: tuple[int, int],
+    camera: Camera,
+    some: slice,
+) -> tuple[list[int], list[Array]]:
+    """Counts of some recordings, and their x, y, p and t one after another."""
+    from timesurf.datasets import exposure
+
+    rows, columns, path = optics
+    per_step = STEP * 1e-6 * field[0] * field[1]
+    constants = (
+        camera.on, camera.off, camera.spread, camera.jitter, -np.expm1(-STEP / camera.lag), camera.dead, camera.loss,
+        camera.noise_on * per_step, camera.noise_off * per_step,
+    )  # fmt: skip
+    light = np.empty((len(rows), columns.shape[1]), np.float32)
+    half = np.empty(columns.shape[0], np.float32)
+    room = 1 << 14
+    counts: list[int] = []
+    parts: list[list[Array]] = [[], [], [], []]
+    for number in range(some.start, some.stop):
+        picture = images[number].astype(np.float32)
+        if images.dtype == np.uint8:
+            picture /= 255
+        exposure.log_light(picture, rows, columns, camera.dark, half, light)
+        out: list[Array] = []
+        n = room + 1
+        while n > room:
+            room = max(room, n)
+            out = [np.empty(room, dtype) for dtype in DTYPES]
+            rng = np.random.default_rng([*np.atleast_1d(seed), number])
+            n = exposure.expose(light, path, FINE, STEP, field, constants, rng, *out)
+        counts.append(n)
+        for part, values in zip(parts, out, strict=True):
+            part.append(values[:n].copy())
+    return counts, [np.concatenate(part) for part in parts]
