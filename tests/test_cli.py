@@ -32,6 +32,10 @@ def test_bench_classification_writes_its_figures(tmp_path):
         ["bench", "classification", "--networks", "many"],
         ["bench", "classification", "--networks", "1", "--json", "no/such/folder/a.json"],
         ["bench", "nothing"],
+        ["bench", "nmnist"],
+        ["bench", "nmnist", "--simulated", "--data", "."],
+        ["bench", "nmnist", "--simulated", "--rows", "hots_linear", "--mnist", "setup.cfg"],
+        ["bench", "saccades", "--npz", "nowhere.npz"],
         ["demo", "--out", "setup.cfg/x"],
     ],
 )
@@ -53,6 +57,7 @@ def test_every_command_has_help_with_an_example():
         ["bench", "continual"],
         ["bench", "incremental"],
         ["bench", "nmnist"],
+        ["bench", "saccades"],
     ):
         assert f"Example: timesurf {' '.join(words)}" in " ".join(run(cli.app, [*words, "--help"]).output.split())
 

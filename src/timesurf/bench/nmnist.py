@@ -57,13 +57,14 @@ def run(
     seed: int = 0,
     *,
     rows: Sequence[str] = tuple(ROWS),
-    progress: Callable[[str], None] | None = None,
+    progress: Told | None = None,
+    finished: Told | None = None,
 ) -> dict[str, Any]:
     """Share of recordings told right over all splits, with a 95 % interval, and of events kept; by split in the lists.
 
     splits : of recordings as `datasets.nmnist.prepared` gives them
     data : what they are, in words
-    progress : called with what is being done
+    progress, finished : called with what is being done, and with what has come of it
     """
     unknown = [name for name in rows if name not in ROWS]
     if unknown:
@@ -77,7 +78,12 @@ def run(
                 continue
             what = f"{f'fold {number} of {len(splits)}: ' if len(splits) > 1 else ''}{ROWS[name]}"
             tell(what)
-            found[name].append(_ROWS[name](split, seed, lambda news, what=what: tell(f"{what}: {news}")))  # type: ignore[misc]
+            row = _ROWS[name](split, seed, lambda news, what=what: tell(f"{what}: {news}"))  # type: ignore[misc]
+            found[name].append(row)
+            if finished:
+                finished(
+                    f"{what}: {row['accuracy']:.2%}" + (f", {row['kept']:.1%} of events kept" if "kept" in row else "")
+                )
     first = splits[0]
     settings = {
         "train": len(first.train), "test": len(first.test), "splits": len(splits), "seed": seed,
@@ -154,7 +160,7 @@ def ann_events(split: Split, seed: int, told: Told) -> dict[str, Any]:
 
 def _backpropagated(train: Array, test: Array, split: Split, seed: int, told: Told) -> dict[str, Any]:
     start = time.perf_counter()
-    passes = max(20, min(100, 200_000 // len(train)))  # small data sets need more
+    passes = max(20, min(60, 200_000 // len(train)))  # small data sets need more
     batch_size = 32 if len(train) > 10_000 else 8
     predict = ann.fit(
         train, np.asarray(split.train.labels), passes=passes, batch_size=batch_size, seed=seed,

@@ -140,7 +140,7 @@ def distances(these: dict[str, Array], real: dict[str, Array]) -> dict[str, floa
 
 
 def _apart(these: Array, real: Array) -> float:
-    return float(np.abs(these - real).sum() / real.sum())
+    return float(np.abs(these - real).sum() / max(real.sum(), 1e-9))
 
 
 def _correlation(a: Array, b: Array) -> float:

@@ -55,7 +55,10 @@ def bench_nmnist(
     else:
         what, splits = _whole(data, images, seed, train)
     with console.status("Training ...") as status:
-        result = table3.run(splits, what, seed, rows=chosen, progress=status.update)
+        result = table3.run(
+            splits, what, seed, rows=chosen, progress=status.update,
+            finished=lambda news: console.print(news, highlight=False),
+        )  # fmt: skip
     console.print(_table3(result))
     if "sup3r" in result:
         row = result["sup3r"]
