@@ -3,13 +3,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
 
-# By default the same examples every time; HYPOTHESIS_PROFILE=long draws many new ones.
-quiet = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("default", max_examples=60, derandomize=True, **quiet)
-settings.register_profile("long", max_examples=3000, **quiet)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+try:
+    from hypothesis import HealthCheck, settings
+except ImportError:  # tests/gpu does without it
+    pass
+else:
+    # By default the same examples every time; HYPOTHESIS_PROFILE=long draws many new ones.
+    quiet = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+    settings.register_profile("default", max_examples=60, derandomize=True, **quiet)
+    settings.register_profile("long", max_examples=3000, **quiet)
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 @pytest.fixture

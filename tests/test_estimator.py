@@ -29,7 +29,7 @@ def test_parameters_are_kept_as_given_and_survive_clone():
     assert clone(one).get_params() == one.get_params()
     assert one.set_params(margin=1.2).margin == 1.2
     assert set(one.get_params()) == {
-        "layers", "passes", "batch_size", "decay", "validation", "patience",
+        "layers", "passes", "batch_size", "decay", "keep", "validation", "patience",
         "alpha", "beta", "gamma", "delta", "d", "kernel", "competition",
         "start", "zeta", "margin", "sample", "engine", "dtype", "threads", "random_state",
     }  # fmt: skip

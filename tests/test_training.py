@@ -61,3 +61,35 @@ def test_patience_stops_early():
     assert len(n.fit(DATA, passes=9, validation=0.2, patience=2).history) == 3
     with pytest.raises(SettingError, match="validation"):
         n.fit(DATA, patience=2)
+
+
+def test_thresholds_are_pushed_back_only_while_more_is_kept():
+    rule = Rule(competition=True)
+    schedule = Schedule(0, 100, keep=0.7)
+    assert schedule.rule(rule, 0, kept=0.71).competition
+    assert not schedule.rule(rule, 0, kept=0.7).competition
+    with pytest.raises(SettingError, match="keep"):
+        Schedule(0, 100, keep=1.5)
+
+
+def test_the_share_kept_is_followed_from_batch_to_batch():
+    """An engine that keeps half of the events: after some batches the mean falls below 0.6, and the brake is on."""
+    from types import SimpleNamespace
+
+    from timesurf.engines import Options, Outcome, Parameters
+    from timesurf.training import one_pass
+
+    seen = []
+
+    def learn(stages, parameters, rule, batch, options):
+        seen.append(rule.competition)
+        events = np.diff(batch.offsets)
+        return Outcome(events, (events // 2)[:, None], np.ones((len(events), 1), dtype=int))
+
+    engine = SimpleNamespace(learn_batch=learn)
+    parameters = Parameters([np.zeros((1, 1))], [np.zeros(1)])
+    label, schedule = np.zeros(len(DATA), dtype=int), Schedule(0, len(DATA), batch_size=1, keep=0.6)
+    one_pass(engine, (), parameters, Rule(), DATA, label, schedule, Options())
+    assert seen[0]
+    assert not seen[-1]
+    assert seen == sorted(seen, reverse=True)

@@ -32,7 +32,8 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     layers : `Window`, `Tile`, `Full`; the last gets one unit a class
     passes : times that `fit` goes through the recordings
     batch_size : None learns online, after each event; a number learns by the batch rule over so many recordings
-    decay, validation, patience : rates that fall, recordings held out, when to stop; see `Network.train`
+    decay, keep, validation, patience : rates that fall, share of events to keep, recordings held out, when to stop; see
+        `Network.train`
     alpha, beta, gamma, delta, d, kernel, competition : the rule, see `timesurf.Rule`
     start, zeta, margin, sample : first centroids and thresholds, see `timesurf.init`
     engine, dtype, threads : what computes, how exactly, and on how many cores
@@ -62,10 +63,11 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         passes: int = 6,
         batch_size: int | None = None,
         decay: bool = False,
+        keep: float | None = None,
         validation: float | None = None,
         patience: int | None = None,
         alpha: PerLayer = 1e-4,
-        beta: PerLayer = 1e-4,
+        beta: PerLayer = 3e-5,
         gamma: PerLayer = 1e-4,
         delta: PerLayer = 5e-6,
         d: PerLayer = 0.3,
@@ -84,6 +86,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.passes = passes
         self.batch_size = batch_size
         self.decay = decay
+        self.keep = keep
         self.validation = validation
         self.patience = patience
         self.alpha = alpha
@@ -111,6 +114,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             passes=self.passes,
             batch_size=self.batch_size,
             decay=self.decay,
+            keep=self.keep,
             validation=self.validation,
             patience=self.patience,
             start=self.start,

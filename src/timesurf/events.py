@@ -107,6 +107,18 @@ class Recordings:
         return np.concatenate([[0], np.cumsum(self.counts)])
 
     @property
+    def source(self) -> Array:
+        """The array of times that these recordings are cut from: one object for all selections of a data set."""
+        return self._t
+
+    @property
+    def whole(self) -> Recordings:
+        """All events that these recordings are cut from, as one stretch, in which time may step back."""
+        every = self[:0]
+        every.starts, every.stops, every.labels = np.array([0]), np.array([len(self._t)]), None
+        return every
+
+    @property
     def shape(self) -> tuple[int]:
         """`(recordings,)`: lets scikit-learn split recordings as it splits rows."""
         return (len(self.starts),)

@@ -144,6 +144,7 @@ class Network:
         passes: int = 6,
         batch_size: int | None = None,
         decay: bool = False,
+        keep: float | None = None,
         validation: float | None = None,
         patience: int | None = None,
         start: Start = "mean",
@@ -157,7 +158,7 @@ class Network:
             raise SettingError(f"passes = {passes!r} must be 0 or more.")
         self.start(recordings, start=start, zeta=zeta, margin=margin, sample=sample)
         return self.train(
-            recordings, passes=passes, batch_size=batch_size, decay=decay,
+            recordings, passes=passes, batch_size=batch_size, decay=decay, keep=keep,
             validation=validation, patience=patience, progress=progress,
         )  # fmt: skip
 
@@ -168,6 +169,7 @@ class Network:
         passes: int = 6,
         batch_size: int | None = None,
         decay: bool = False,
+        keep: float | None = None,
         validation: float | None = None,
         patience: int | None = None,
         progress: Callable[[Progress], None] | None = None,
@@ -176,6 +178,8 @@ class Network:
 
         batch_size : None: online, the paper's rule; a number: the batch rule over so many recordings at a time
         decay : let the rates fall linearly to 0
+        keep : share of events; units push each other's thresholds back only while more than this passes: a brake on how
+            much is rejected, not a bound
         validation : hold out this share of every class, test after every pass, keep the best network of them all
         patience : stop after so many passes in a row without a better one
 
@@ -191,7 +195,7 @@ class Network:
         best, best_pass, best_accuracy = None, 0, -1.0
         for n in range(passes):
             order = rng.permutation(len(recordings))
-            schedule = Schedule(n * len(recordings), passes * len(recordings), batch_size, decay)
+            schedule = Schedule(n * len(recordings), passes * len(recordings), batch_size, decay, keep)
             self._learn(recordings[order], schedule, progress)
             if held is None:
                 continue
@@ -227,7 +231,7 @@ class Network:
     ) -> Outcome:
         """Predict and go on learning, online and without labels, in the order of the recordings.
 
-        rule : the network's own, with a tenth of beta (`Rule.for_adapting`), unless given; 0 switches a layer off
+        rule : the network's own, with a third of beta (`Rule.for_adapting`), unless given; 0 switches a layer off
         cap : the furthest that any centroid, and any threshold, may move in one recording
         confidence : learn only from recordings whose majority has at least this share of the output events
 
@@ -324,6 +328,7 @@ class Network:
         figures = training.one_pass(
             engines.load(self.engine), self.stages, self.parameters, self.rule,
             recordings, self.class_numbers(recordings), schedule, self.options, progress,
+            self.history[-1]["kept"] if self.history else 1.0,
         )  # fmt: skip
         self.history.append(figures)
 

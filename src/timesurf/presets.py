@@ -24,6 +24,7 @@ class Preset:
     passes: int = 6
     batch_size: int | None = None
     decay: bool = False
+    keep: float | None = None
     start: Start = "mean"
     zeta: float = 0.1
     margin: float = 1.4
@@ -37,7 +38,8 @@ class Preset:
 
     def training(self) -> dict[str, Any]:
         """Arguments of `Network.fit`."""
-        return {**self.starting(), "passes": self.passes, "batch_size": self.batch_size, "decay": self.decay}
+        how = {"passes": self.passes, "batch_size": self.batch_size, "decay": self.decay, "keep": self.keep}
+        return {**self.starting(), **how}
 
     def starting(self) -> dict[str, Any]:
         """Arguments of `Network.start` and of `Network.extend`."""
@@ -69,9 +71,8 @@ def nmnist(recordings: int = 60_000, *, units: int = 32, taus: tuple[Time, Time]
 
     Few recordings need more passes. Many allow a longer memory in the last layer: more of the digit is in sight at a
     time, but there is more to learn by heart. How far centroids may go in all of training, alpha x recordings x passes,
-    is in proportion to that memory; how far thresholds may, delta x recordings x passes, to its root, and to that of
-    the first layer's, whose surfaces lie further apart the longer it is. The printed alpha of 5e-3 diverges; beta only
-    hurts, and gamma is not needed.
+    is in proportion to that memory. Thresholds close until 70 % of the events are kept, and delta is large enough to
+    get there in time. The printed alpha of 5e-3 diverges; beta only hurts, and gamma is not needed.
 
     >>> few, many = nmnist(1000), nmnist(60_000)
     >>> (few.passes, few.batch_size, few.rule.alpha), (many.passes, many.batch_size, many.rule.alpha)
@@ -80,16 +81,15 @@ def nmnist(recordings: int = 60_000, *, units: int = 32, taus: tuple[Time, Time]
     passes = round(_between(20, 60 * math.sqrt(1000 / recordings), 60))
     last = _between(1, (recordings / 1000) ** 0.75, 20)  # ms
     lower, upper = taus or (f"{10 if last < 5 else 6} ms", f"{last:.3g} ms")
-    first, second = microseconds(lower) / 1e3, microseconds(upper) / 1e3
     steps = recordings * passes
-    alpha = min(2e-4, 20 * second / steps)
-    delta = 0.045 * math.sqrt(second * max(first / 10, 1)) / steps
+    alpha = min(2e-4, 0.02 * microseconds(upper) / steps)
     return Preset(
         layers=(Window(9, units=units, tau=lower), Full(tau=upper, feedback_tau="1 ms")),
-        rule=Rule(alpha=alpha, beta=0.0, gamma=0.0, delta=delta, d=0.1),
+        rule=Rule(alpha=alpha, beta=0.0, gamma=0.0, delta=min(0.1, 0.05 * math.sqrt(recordings / 1000)) / steps, d=0.1),
         passes=passes,
         batch_size=int(_between(16, recordings / 60, 128)),
         decay=True,
+        keep=0.7,
         start="kmeans",
         margin=1.2,
         sample=500,

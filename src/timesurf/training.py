@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ Array = NDArray[Any]
 _LOST = 1e3  # surfaces lie between 0 and 1: a centroid out here will see none of them again
 _EVENTS_AT_ONCE = 1 << 22  # packed for an engine at one time: bounds memory beyond the data
 _RATES_A_PASS = 50  # online learning with falling rates lowers them this often in a pass
+_KEPT_NEWS = 0.2  # weight of the latest batch in the share of events that is kept now
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +39,32 @@ class Schedule:
     """Where a pass stands in the whole of training, and whether rates fall on the way.
 
     decay : rates fall linearly, from the rule's at the first recording to 0 after the last
+    keep : share of events; while no more than this passes, units do not push each other's thresholds back
     """
 
     done: int  # recordings before this pass
     total: int  # of all passes
     batch_size: int | None = None
     decay: bool = False
+    keep: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse batches without recordings."""
+        """Refuse batches without recordings, and a share that is none."""
         if self.batch_size is not None and self.batch_size < 1:
             raise SettingError(f"batch_size = {self.batch_size!r} must be at least 1, or None for online learning.")
+        if self.keep is not None and not 0 < self.keep <= 1:
+            raise SettingError(f"keep = {self.keep!r} must lie between 0 and 1: the share of events to keep.")
 
-    def rule(self, rule: Rule, done: int) -> Rule:
-        """The rule once `done` recordings of this pass have been learnt."""
+    def rule(self, rule: Rule, done: int, kept: float = 1.0) -> Rule:
+        """The rule once `done` recordings of this pass have been learnt, and while this share of events is kept."""
+        if self.keep is not None and kept <= self.keep:
+            rule = replace(rule, competition=False)
         return rule.scaled(1 - (self.done + done) / self.total) if self.decay else rule
 
     def parts(self, recordings: Recordings) -> Iterator[slice]:
         """Stretches of recordings that are learnt from in one call of the engine."""
         at_once = self.batch_size
-        if at_once is None and self.decay:
+        if at_once is None and (self.decay or self.keep is not None):
             at_once = max(len(recordings) // _RATES_A_PASS, 1)
         return parts(recordings, at_once)
 
@@ -72,15 +79,22 @@ def one_pass(
     schedule: Schedule,
     options: Options,
     progress: Callable[[Progress], None] | None = None,
+    kept: float = 1.0,
 ) -> dict[str, Any]:
-    """Learn from the recordings in their order, into `parameters`; how well it went."""
+    """Learn from the recordings in their order, into `parameters`; how well it went.
+
+    kept : share of events that the network kept before
+    """
+    if schedule.batch_size is not None and hasattr(engine, "learn_pass"):
+        return _one_pass_there(engine, stages, parameters, rule, recordings, label, schedule, options, progress, kept)
     learn = engine.learn_online if schedule.batch_size is None else engine.learn_batch
     outcomes, done = [], 0
     for part in schedule.parts(recordings):
         batch = pack(recordings[part], label[part])
-        outcome = learn(stages, parameters, schedule.rule(rule, done), batch, options)
+        outcome = learn(stages, parameters, schedule.rule(rule, done, kept), batch, options)
         check_sane(parameters)
         outcomes.append(outcome)
+        kept += _KEPT_NEWS * (metrics.kept(outcome) - kept)
         done += len(outcome.events)
         if progress:
             news = Progress(
@@ -88,6 +102,37 @@ def one_pass(
             )
             progress(news)
     return {"recordings": len(recordings), **_figures(Outcome.joined(outcomes), label)}
+
+
+def _one_pass_there(
+    engine: Any,
+    stages: tuple[Stage, ...],
+    parameters: Parameters,
+    rule: Rule,
+    recordings: Recordings,
+    label: Array,
+    schedule: Schedule,
+    options: Options,
+    progress: Callable[[Progress], None] | None,
+    kept: float,
+) -> dict[str, Any]:
+    """The same by an engine that takes a whole pass at a time, so that nothing goes to and fro between batches.
+
+    It looks at the share of events kept once a pass.
+    """
+    size = schedule.batch_size or 1
+    steps = [
+        (slice(r, r + size), schedule.rule(rule, r, kept)) for r in range(0, len(recordings), size)
+    ]  # fmt: skip
+
+    def told(part: slice, outcome: Outcome) -> None:
+        if progress:
+            done = schedule.done + min(part.stop, len(recordings))
+            progress(Progress(done, schedule.total, int(outcome.events.sum()), **_figures(outcome, label[part])))
+
+    outcome = engine.learn_pass(stages, parameters, recordings, label, steps, options, told if progress else None)
+    check_sane(parameters)
+    return {"recordings": len(recordings), **_figures(outcome, label)}
 
 
 def parts(recordings: Recordings, batch_size: int | None, events: int | None = None) -> Iterator[slice]:

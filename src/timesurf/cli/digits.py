@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +30,9 @@ def bench_nmnist(
     images: Annotated[
         Path | None, typer.Option("--mnist", help="mnist.npz, or its folder; default: $TIMESURF_DATA.", exists=True)
     ] = None,
-    rows: Annotated[str, typer.Option(help="Which rows, by name and with commas; default: all.")] = "",
+    rows: Annotated[
+        str, typer.Option(help="Which rows, by name and with commas; others stay as the --json file has them.")
+    ] = "",
     train: Annotated[int | None, typer.Option(min=20, help="Learn from the first so many recordings only.")] = None,
     seed: Seed = 0,
     plot: Annotated[Path | None, typer.Option(help="Draw the network and its decisions here.", dir_okay=False)] = None,
@@ -59,6 +62,7 @@ def bench_nmnist(
             splits, what, seed, rows=chosen, progress=status.update,
             finished=lambda news: console.print(news, highlight=False),
         )  # fmt: skip
+    result = _with_earlier(json_file, result)
     console.print(_table3(result))
     if "sup3r" in result:
         row = result["sup3r"]
@@ -107,6 +111,18 @@ def bench_saccades(
         console.print(f"Trained on {row['recordings']:,} {name} recordings: {told} told right.", highlight=False)
     write_plot(plot, lambda: plots.realism(result))
     write_json(json_file, result)
+
+
+def _with_earlier(path: Path | None, result: dict[str, Any]) -> dict[str, Any]:
+    """The result, with rows of an earlier run on the same data and seed that were not asked for again."""
+    from timesurf.bench.nmnist import ROWS
+
+    if path is None or not path.is_file():
+        return result
+    earlier = json.loads(path.read_text())
+    if (earlier.get("data"), earlier.get("settings", {}).get("seed")) != (result["data"], result["settings"]["seed"]):
+        return result
+    return result | {name: earlier[name] for name in ROWS if name in earlier and name not in result}
 
 
 def _folded(npz: Path, images: Path | None, folds: int, seed: int) -> tuple[str, list[Any]]:

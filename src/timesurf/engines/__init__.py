@@ -15,6 +15,9 @@ State (time contexts, feedback, previous S) starts empty at each recording.
 | `reference` | NumPy, written straight from the equations: the oracle of every test   |
 | `plain`     | the same loop, compiled by numba: the yardstick of speed               |
 | `cpu`       | numba kernels that avoid most of the work, on all cores: the default   |
+| `cuda`      | the same on an NVIDIA GPU; no online learning                          |
+
+`"auto"` is `cuda` where there is a GPU and CuPy, else `cpu`.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from timesurf.rule import Rule
 
 __all__ = ["ENGINES", "Batch", "Engine", "Options", "Outcome", "Parameters", "Trace", "load", "pack"]
 
-ENGINES = ("cpu", "plain", "reference")
+ENGINES = ("cpu", "cuda", "plain", "reference")
 
 
 class Engine(Protocol):
@@ -70,11 +73,22 @@ def load(name: str) -> Engine:
     >>> load("reference").__name__
     'timesurf.engines.reference'
     """
+    if name == "auto":
+        name = "cuda" if _has_gpu() else "cpu"
     if name not in ENGINES:
-        raise SettingError(f"engine = {name!r} is unknown. Choose one of {', '.join(ENGINES)}.")
+        raise SettingError(f"engine = {name!r} is unknown. Choose auto or one of {', '.join(ENGINES)}.")
     try:
         return cast(Engine, importlib.import_module(f"timesurf.engines.{name}"))
     except ImportError as error:
         raise MissingEngineError(
             f"engine {name!r} cannot run here: {error}. Install what is missing, or use engine='reference'."
         ) from error
+
+
+def _has_gpu() -> bool:
+    try:
+        import cupy
+
+        return bool(cupy.cuda.runtime.getDeviceCount() > 0)
+    except Exception:  # no CuPy, no driver, an old driver: whatever it is, there is no GPU to use
+        return False

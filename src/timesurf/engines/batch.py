@@ -21,6 +21,7 @@ class Options:
 
     dtype: str = "float64"  # of surfaces, distances and sums: "float32" is faster
     threads: int | None = None  # cores to use; None: all
+    deterministic: bool = False  # the same bits from run to run, also where that costs time (cuda; the others always)
 
 
 DEFAULT = Options()

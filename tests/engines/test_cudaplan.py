@@ -1,0 +1,49 @@
+"""Sizes for the CUDA kernels, and the kernels themselves as far as a compiler can tell. tests/gpu runs them."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from timesurf import Full, SettingError, Tile, Window, engines
+from timesurf.engines import cudaplan
+from timesurf.errors import MissingEngineError
+from timesurf.layers import stack
+
+DIGITS = stack([Window(9, units=32, tau="10 ms"), Full(tau="1 ms")], (28, 28), 1, classes=10)
+SENTENCES = stack([Tile((5, 5), units=3, tau=2000), Tile((3, 1), units=6, tau=1), Full(tau=1)], (30, 5), 1, classes=2)
+
+
+def test_steps_lead_to_the_entries_of_a_surface():
+    """On a padded map of numbers, corner + steps is the neighbourhood, cut out by slices."""
+    (stage,) = stack([Window(3, units=1, tau=1)], (4, 5), 2)
+    padded = np.arange(6 * 7 * 2).reshape(6, 7, 2)
+    steps = cudaplan.plan((stage,)).steps[0]
+    for x, y in ((0, 0), (3, 4), (1, 2)):
+        corner = padded[x, y, 0]
+        np.testing.assert_array_equal(padded.ravel()[corner + steps], padded[x : x + 3, y : y + 3].ravel())
+
+
+def test_what_does_not_fit_is_refused_with_the_way_out():
+    with pytest.raises(SettingError, match="use engine='cpu'"):
+        cudaplan.plan(stack([Tile((200, 200), units=2, tau=1), Full(tau=1)], (400, 400), 1, classes=2))
+
+
+def test_without_cupy_the_engine_says_what_to_install():
+    try:
+        import cupy  # noqa: F401
+    except ImportError:
+        with pytest.raises(MissingEngineError, match=r"timesurf\[cuda\]"):
+            engines.load("cuda")
+        assert engines.load("auto").__name__ == "timesurf.engines.cpu"
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc, CUDA's compiler, is not here")
+@pytest.mark.parametrize("stages", [DIGITS, SENTENCES], ids=["digits", "sentences"])
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_kernels_compile(stages, deterministic, tmp_path):
+    (tmp_path / "kernels.cu").write_text(cudaplan.plan(stages, deterministic).source)
+    words = ["nvcc", "-cubin", "-arch=sm_80", "-std=c++17", "-o", "kernels.cubin", "kernels.cu"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

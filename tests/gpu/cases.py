@@ -1,0 +1,48 @@
+"""Random networks and events from a seed alone, so that they can be drawn where hypothesis is not installed."""
+
+import itertools
+
+import numpy as np
+
+from timesurf.engines import Parameters, pack
+from timesurf.events import Recordings
+from timesurf.layers import Full, Tile, Window, stack
+from timesurf.rule import Rule
+
+
+def draw(seed, most_units=5, most_events=120):
+    """Stages, parameters among the surfaces, a rule and a batch with ties in time and empty recordings."""
+    rng = np.random.default_rng(seed)
+    field = tuple(int(n) for n in rng.integers(1, 8, rng.integers(1, 4)))
+    polarities = int(rng.integers(1, 4))
+    layers, place = [], field
+    for _ in range(rng.integers(1, 5)):
+        about = {"units": int(rng.integers(1, most_units + 1))}
+        about |= {name: float(rng.choice([1.0, 7.5, 40.0, 300.0])) for name in ("tau", "feedback_tau")}
+        kind = rng.integers(3)
+        if kind == 0:
+            layers.append(Window(int(rng.choice([1, 3, 5])), **about))
+        else:
+            layers.append(
+                Tile([int(n) for n in rng.integers(1, 5, len(place))], **about) if kind == 1 else Full(**about)
+            )
+        place = layers[-1].output_field(place)
+    stages = stack(layers, field, polarities)
+    parameters = Parameters([], [])
+    for k, stage in enumerate(stages):
+        parameters.centroids.append(rng.choice([0.05, 0.3, 1.0]) * rng.random((stage.units, *stage.surface_shape)))
+        reach = 0.5 * np.sqrt(np.prod(stage.surface_shape)) + 1.0
+        open_ = k == len(stages) - 1 or rng.random() < 0.3
+        th = np.full(stage.units, np.inf) if open_ else rng.uniform(0.2, 1.0, stage.units) * reach
+        parameters.thresholds.append(th)
+        parameters.frozen[k:] = [rng.random(stage.units) < 0.2]
+    rates = {name: tuple(rng.uniform(0.001, 0.05, len(stages))) for name in ("alpha", "beta", "gamma", "delta")}
+    kernel, competition = str(rng.choice(["border", "centre"])), bool(rng.random() < 0.7)
+    rule = Rule(**rates, d=float(rng.uniform(0.1, 1.0)), kernel=kernel, competition=competition)
+    counts = rng.integers(0, most_events, rng.integers(1, 9)) * (rng.random() < 0.95)
+    events, offsets = int(counts.sum()), np.cumsum([0, *counts])
+    coords = [rng.integers(0, n, events) for n in field]
+    gaps = rng.choice([0, 0, 1, 3, 50], events)
+    t = np.concatenate([[], *(np.cumsum(gaps[a:b]) for a, b in itertools.pairwise(offsets))]).astype(int)
+    recordings = Recordings(coords, t, rng.integers(0, polarities, events), offsets, field=field, polarities=polarities)
+    return stages, parameters, rule, pack(recordings, rng.integers(-1, stages[-1].units, len(counts)))
