@@ -67,7 +67,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         validation: float | None = None,
         patience: int | None = None,
         alpha: PerLayer = 1e-4,
-        beta: PerLayer = 3e-5,
+        beta: PerLayer = 1e-4,
         gamma: PerLayer = 1e-4,
         delta: PerLayer = 5e-6,
         d: PerLayer = 0.3,

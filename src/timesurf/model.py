@@ -231,7 +231,7 @@ class Network:
     ) -> Outcome:
         """Predict and go on learning, online and without labels, in the order of the recordings.
 
-        rule : the network's own, with a third of beta (`Rule.for_adapting`), unless given; 0 switches a layer off
+        rule : the network's own, with a tenth of beta (`Rule.for_adapting`), unless given; 0 switches a layer off
         cap : the furthest that any centroid, and any threshold, may move in one recording
         confidence : learn only from recordings whose majority has at least this share of the output events
 

@@ -46,12 +46,12 @@ class Rule:
     """Rates of Sup3r. Each is one number for all layers, or a tuple with one a layer.
 
     >>> Rule(alpha=1e-3).per_layer(2)
-    array([[1.e-03, 3.e-05, 1.e-04, 5.e-06, 3.e-01],
-           [1.e-03, 3.e-05, 1.e-04, 5.e-06, 3.e-01]])
+    array([[1.e-03, 1.e-04, 1.e-04, 5.e-06, 3.e-01],
+           [1.e-03, 1.e-04, 1.e-04, 5.e-06, 3.e-01]])
     """
 
     alpha: PerLayer = 1e-4  # centroids, weight of dS
-    beta: PerLayer = 3e-5  # centroids, weight of S; the paper prints 1e-5, and then some networks get stuck
+    beta: PerLayer = 1e-4  # centroids, weight of S; the paper prints 1e-5, and then some networks get stuck
     gamma: PerLayer = 1e-4  # thresholds, weight of dS
     delta: PerLayer = 5e-6  # thresholds, weight of S
     d: PerLayer = 0.3  # how close to the border (or the centre) a surface must be to move a threshold
@@ -85,12 +85,12 @@ class Rule:
         return table
 
     def for_adapting(self) -> Rule:
-        """The rule with a third of its beta, for learning without labels.
+        """The rule with a tenth of its beta, for learning without labels.
 
         While S is always positive, beta pulls every unit towards all that it accepts; thresholds must keep up with it.
         """
-        third = tuple(b / 3 for b in self.beta) if isinstance(self.beta, tuple) else self.beta / 3
-        return replace(self, beta=third)
+        tenth = tuple(b / 10 for b in self.beta) if isinstance(self.beta, tuple) else self.beta / 10
+        return replace(self, beta=tenth)
 
     def scaled(self, by: float) -> Rule:
         """The rule with all rates times `by`; d, which is a distance, stays.
