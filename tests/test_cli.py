@@ -73,3 +73,32 @@ def test_import_is_light():
     code = "import sys, timesurf; print([m for m in ('numba', 'sklearn', 'matplotlib', 'rich') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_bench_nmnist_reads_the_official_folders(tmp_path, rng):
+    """Blurred random pictures for digits, written as N-MNIST's own files: the whole way from bytes to the table."""
+    import numpy as np
+    from scipy.ndimage import gaussian_filter
+
+    from tests.datasets.test_nmnist import encoded
+    from timesurf.datasets import saccades
+
+    pictures = gaussian_filter(rng.random((10, 28, 28)), (0, 2, 2))
+    pictures = (pictures > np.quantile(pictures, 0.8)).astype(np.float64)
+    for split, each in (("Train", 4), ("Test", 1)):
+        digits = np.tile(np.arange(10), each)
+        for number, (digit, one) in enumerate(zip(digits, saccades.simulate(pictures[digits], seed=each), strict=True)):
+            path = tmp_path / split / str(digit) / f"{number:05d}.bin"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(encoded(*one.coords, one.p, one.t))
+    words = ["bench", "nmnist", "--data", str(tmp_path), "--json", str(tmp_path / "a.json")]
+    done = run(cli.app, [*words, "--rows", "sup3r", "--plot", str(tmp_path / "a.png")])
+    assert done.exit_code == 0, done.output
+    assert "40 recordings in train, 60,000 in the official one" in " ".join(done.output.split())
+    done = run(cli.app, [*words, "--rows", "hots_linear"])  # the other row stays
+    assert done.exit_code == 0, done.output
+    result = json.loads((tmp_path / "a.json").read_text())
+    assert result["data"] == "N-MNIST, 40 / 10 recordings"
+    assert result["sup3r"]["accuracy"] >= 0.8
+    assert result["hots_linear"]["accuracy"] >= 0.8
+    assert (tmp_path / "a.png").stat().st_size > 10_000

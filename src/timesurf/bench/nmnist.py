@@ -160,8 +160,7 @@ def ann_events(split: Split, seed: int, told: Told) -> dict[str, Any]:
 
 def _backpropagated(train: Array, test: Array, split: Split, seed: int, told: Told) -> dict[str, Any]:
     start = time.perf_counter()
-    passes = max(20, min(60, 200_000 // len(train)))  # small data sets need more
-    batch_size = 32 if len(train) > 10_000 else 8
+    passes, batch_size = (20, 32) if len(train) > 10_000 else (40, 8)  # small data sets need more steps
     predict = ann.fit(
         train, np.asarray(split.train.labels), passes=passes, batch_size=batch_size, seed=seed,
         progress=lambda done, total: told(f"pass {done} of at most {total}"),

@@ -210,7 +210,8 @@ class _Card:
         trace_at = cp.asarray(np.concatenate([[0], np.cumsum(counts)])[:-1].astype(_LONG))
         longest = int(counts.max(initial=0)) + 1
         wide = max(sum(sizes.wide), 1) if kind == "train" else 0
-        slot_bytes = 4 * sizes.scratch + 20 * wide * longest
+        words = sizes.traced if trace else sizes.scratch
+        slot_bytes = 4 * words + 20 * wide * longest
         multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
         room = int(0.5 * cp.cuda.Device().mem_info[0] / (slot_bytes * WARPS))
         blocks = min(-(-n // WARPS), multiprocessors * _BLOCKS, room)
@@ -219,7 +220,7 @@ class _Card:
                 f"The card has too little memory for this network: a block needs {slot_bytes * WARPS / 1e6:.0f} MB."
             )
         slots = blocks * WARPS
-        scratch = cp.empty(slots * sizes.scratch, _INT)
+        scratch = cp.empty(slots * words, _INT)
         log, log_unit = (
             cp.empty((max(slots * wide * longest, 1), 4), _FLOAT),
             cp.empty(max(slots * wide * longest, 1), _INT),

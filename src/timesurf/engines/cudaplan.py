@@ -16,6 +16,7 @@ from timesurf.layers import Full, Stage, Tile, Window
 
 WIDE = 1024  # entries: a Full layer wider than this keeps dot products running and never writes its surface out
 WARPS = 4  # a block
+_NEAR = 2048  # entries of time maps that a warp has in shared memory
 _SHARED_SUMS = 96 << 10  # bytes of shared memory for sums of updates
 _SHARED = 200 << 10  # bytes of shared memory in all
 
@@ -28,13 +29,15 @@ class Plan:
     steps: tuple[Array, ...]  # of each layer: where the entries of a surface lie, from its corner
     wide: tuple[bool, ...]
     scratch: int  # words a warp
+    traced: int  # and where all is traced
     written: int  # entries of surfaces that are written out
+    near: int  # entries of time maps in shared memory
     sums: int  # entries of updates in shared memory
     bytes_a_sum: int
 
     def memory(self, *, learn: bool) -> int:
         """Bytes of shared memory a block."""
-        return 4 * WARPS * self.written + (self.bytes_a_sum * self.sums if learn else 0)
+        return WARPS * (4 * (self.written + self.near) + (self.bytes_a_sum * self.sums if learn else 0))
 
 
 @lru_cache(maxsize=64)
@@ -48,7 +51,7 @@ def plan(stages: tuple[Stage, ...], deterministic: bool = False) -> Plan:
     """
     most = max(1, *(len(stage.field) for stage in stages))
     shapes, steps, wides = [], [], []
-    maps = feedback = previous = written = sums = 0
+    maps = near = written = sums = 0
     for stage in stages:
         layer, field = stage.layer, stage.field
         kind = {Window: 0, Tile: 1, Full: 2}[type(layer)]
@@ -61,31 +64,42 @@ def plan(stages: tuple[Stage, ...], deterministic: bool = False) -> Plan:
         stride = [stage.polarities * math.prod(padded[d + 1 :]) for d in range(len(padded))]
         box = np.indices((*side, stage.polarities)).reshape(len(side) + 1, -1)
         steps.append((np.array([*stride, 1]) @ box).astype(np.int32))
-        out = stage.output_field
-        places = math.prod(out)
         lanes = -(-stage.units // 32)
+        size = math.prod(padded) * stage.polarities
+        close = near + size <= _NEAR
         numbers = [
-            kind, len(field), stage.units, lanes, stage.polarities, entries, int(wide), maps, feedback, previous,
-            written, sums, sum(wides),
+            kind, len(field), stage.units, lanes, stage.polarities, entries, int(wide), int(close),
+            near if close else maps, written, sums, sum(wides),
         ]  # fmt: skip
-        lists = [_braces(values, most) for values in (field, side, stride, out)]
+        lists = [_braces(values, most) for values in (field, side, stride, stage.output_field)]
         shapes.append((numbers, lists))
-        maps += math.prod(padded) * stage.polarities
-        feedback += places * stage.units
-        previous += places
+        if close:
+            near += size
+        else:
+            maps += size
         if not wide:
             written += entries
             sums += entries * stage.units
         wides.append(wide)
-    for numbers, _ in shapes:
-        numbers[8] += maps
-        numbers[9] += maps + feedback
+    # Behind the maps: last times of outputs, then previous S. Those of a first layer, for a trace alone, come last.
+    places = [math.prod(stage.output_field) for stage in stages]
+    outputs = [n * stage.units for n, stage in zip(places, stages, strict=True)]
+    judged = range(min(1, len(stages) - 1), len(stages))
+    previous_at = maps + sum(outputs[k] for k in judged)
+    scratch = previous_at + sum(places[k] for k in judged)
+    for k, (numbers, _) in enumerate(shapes):
+        if k in judged:
+            numbers += [maps + sum(outputs[judged[0] : k]), previous_at + sum(places[judged[0] : k])]
+        else:
+            numbers += [scratch, scratch + outputs[k]]
+    traced = scratch if 0 in judged else scratch + outputs[0] + places[0]
     bytes_a_sum = 8 if deterministic else 4
-    shared = sums * bytes_a_sum <= _SHARED_SUMS
-    if 4 * WARPS * written > _SHARED:
+    shared = WARPS * sums * bytes_a_sum <= _SHARED_SUMS
+    if 4 * WARPS * (written + _NEAR) > _SHARED - _SHARED_SUMS:
         raise SettingError(
             f"The neighbourhoods of this network hold {written:,} entries, too many for engine='cuda' "
-            f"(at most {_SHARED // 4 // WARPS:,} apart from Full layers of over {WIDE:,}): use engine='cpu'."
+            f"(at most {(_SHARED - _SHARED_SUMS) // 4 // WARPS - _NEAR:,}, not counting Full layers of over {WIDE:,}): "
+            "use engine='cpu'."
         )
     rows = ",\n".join("  {" + ", ".join(map(str, numbers)) + ", " + ", ".join(lists) + "}" for numbers, lists in shapes)
     head = f"""
@@ -94,11 +108,13 @@ def plan(stages: tuple[Stage, ...], deterministic: bool = False) -> Plan:
 #define DETERMINISTIC {int(deterministic)}
 #define SHARED_SUMS {int(shared)}
 #define WIDE {sum(wides)}
-constexpr int SCRATCH = {maps + feedback + previous}, PREVIOUS_AT = {maps + feedback};
-constexpr int WRITTEN = {written}, SUMS = {sums}, LANES = {max(-(-stage.units // 32) for stage in stages)};
+constexpr int SCRATCH = {scratch}, PREVIOUS_AT = {previous_at};
+constexpr int TRACED = {traced}, TRACED_PREVIOUS_AT = {traced if 0 in judged else scratch + outputs[0]};
+constexpr int WRITTEN = {written}, NEAR = {near}, SUMS = {sums};
+constexpr int LANES = {max(-(-stage.units // 32) for stage in stages)};
 struct Shape {{
-  int kind, dimensions, units, lanes, polarities, entries, wide;
-  int map_at, feedback_at, previous_at, written_at, sums_at, wide_at;
+  int kind, dimensions, units, lanes, polarities, entries, wide, map_near;
+  int map_at, written_at, sums_at, wide_at, feedback_at, previous_at;
   int field[MAX_DIMENSIONS], side[MAX_DIMENSIONS], stride[MAX_DIMENSIONS], out[MAX_DIMENSIONS];
 }};
 constexpr Shape SHAPE[LAYERS] = {{
@@ -107,7 +123,15 @@ constexpr Shape SHAPE[LAYERS] = {{
 """
     source = head + files("timesurf.engines").joinpath("general.cu").read_text()
     return Plan(
-        source, tuple(steps), tuple(wides), maps + feedback + previous, written, sums if shared else 0, bytes_a_sum
+        source,
+        tuple(steps),
+        tuple(wides),
+        scratch,
+        traced,
+        written,
+        near,
+        sums if shared else 0,
+        bytes_a_sum,
     )
 
 

@@ -1,7 +1,8 @@
 // The general path: one warp a recording, one event at a time, any network, weights that stay for the whole batch.
 //
 // engines/cuda.py writes constants in front of this file:
-//   LAYERS, MAX_DIMENSIONS, DETERMINISTIC, SHARED_SUMS, LANES, WIDE, WRITTEN, SUMS, SCRATCH, PREVIOUS_AT, and SHAPE of each layer
+//   LAYERS, MAX_DIMENSIONS, DETERMINISTIC, SHARED_SUMS, LANES, WIDE, WRITTEN, NEAR, SUMS, SCRATCH,
+//   PREVIOUS_AT, TRACED, TRACED_PREVIOUS_AT, and SHAPE of each layer
 //
 // A layer's time map is padded, so that a neighbourhood never leaves it: entry j of a surface is map[corner + step[j]].
 // A layer with a small neighbourhood writes its surface out (in shared memory) and measures distances; a wide one (Full)
@@ -14,13 +15,14 @@ constexpr float SLACK = 1e-6f;      // as in timesurf.rule
 
 #if DETERMINISTIC                   // sums in fixed point: the same bits in any order
 typedef unsigned long long Sum;
-__device__ __forceinline__ void add(Sum* sum, float value) { atomicAdd(sum, (Sum)(long long)llrint((double)value * 0x1p40)); }
+__device__ __forceinline__ Sum exact(float value) { return (Sum)(long long)llrint((double)value * 0x1p40); }
 __device__ __forceinline__ double total(Sum sum) { return (double)(long long)sum * 0x1p-40; }
 #else
 typedef float Sum;
-__device__ __forceinline__ void add(Sum* sum, float value) { atomicAdd(sum, value); }
+__device__ __forceinline__ Sum exact(float value) { return value; }
 __device__ __forceinline__ double total(Sum sum) { return sum; }
 #endif
+__device__ __forceinline__ void add(Sum* sum, float value) { atomicAdd(sum, exact(value)); }
 
 struct Layer {
   const float* c;       // centroids, [entry of the surface][unit]
@@ -62,6 +64,7 @@ struct State {
   int last[OWN_WIDE];
   float dth[LAYERS][LANES], dg[LAYERS][LANES];
   float S[LAYERS], dS[LAYERS];
+  int* near;                 // maps in shared memory
   int fired[LAYERS], place[LAYERS], x[MAX_DIMENSIONS + 1], p, t, logged[OWN_WIDE];
 };
 
@@ -69,7 +72,7 @@ template <int k, bool LEARN, bool TRACE>
 __device__ __forceinline__ bool forward(const Args& a, State& s, int* scratch, float* ts, Log log, int lane, long long at) {
   constexpr Shape shape = SHAPE[k];
   const Layer& layer = a.layer[k];
-  int* map = scratch + shape.map_at;
+  int* map = (shape.map_near ? s.near : scratch) + shape.map_at;
   int corner = 0, own = s.p;
   #pragma unroll
   for (int d = 0; d < shape.dimensions; d++) {
@@ -193,8 +196,11 @@ __device__ __forceinline__ void learn(const Args& a, State& s, const float* ts, 
       log.unit[at] = f;
     }
   } else {
-    Sum* sums = SHARED_SUMS ? shared + SHAPE[k].sums_at : layer.dc;
-    for (int j = lane; j < shape.entries; j += 32) add(sums + j * shape.units + f, gain * ts[SHAPE[k].written_at + j]);
+    for (int j = lane; j < shape.entries; j += 32) {
+      const float value = gain * ts[SHAPE[k].written_at + j];
+      if (SHARED_SUMS) shared[SHAPE[k].sums_at + j * shape.units + f] += exact(value);  // this warp's own
+      else add(layer.dc + j * shape.units + f, value);
+    }
   }
 }
 
@@ -252,8 +258,11 @@ template <int k>
 __device__ __forceinline__ void flush(const Args& a, const Sum* shared) {
   if constexpr (k < LAYERS) {
     if constexpr (!SHAPE[k].wide)
-      for (int i = threadIdx.x; i < SHAPE[k].entries * SHAPE[k].units; i += blockDim.x)
-        if (shared[SHAPE[k].sums_at + i] != 0) atomicAdd(a.layer[k].dc + i, shared[SHAPE[k].sums_at + i]);
+      for (int i = threadIdx.x; i < SHAPE[k].entries * SHAPE[k].units; i += blockDim.x) {
+        Sum sum = 0;
+        for (int w = 0; w < (blockDim.x >> 5); w++) sum += shared[w * SUMS + SHAPE[k].sums_at + i];
+        if (sum != 0) atomicAdd(a.layer[k].dc + i, sum);
+      }
     flush<k + 1>(a, shared);
   }
 }
@@ -263,15 +272,16 @@ __device__ __forceinline__ void run(const Args& a) {
   extern __shared__ char memory[];
   constexpr Shape input = SHAPE[0];
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
-  Sum* shared = (Sum*)memory;
+  Sum* shared = (Sum*)memory;  // sums, [warp][SUMS]; then surfaces and maps, [warp][WRITTEN + NEAR]
   constexpr int sums = LEARN && SHARED_SUMS ? SUMS : 0;
-  float* ts = (float*)(memory + sums * sizeof(Sum)) + warp * WRITTEN;
-  for (int i = threadIdx.x; i < sums; i += blockDim.x) shared[i] = 0;
+  float* ts = (float*)(shared + warps * sums) + warp * (WRITTEN + NEAR);
+  for (int i = threadIdx.x; i < warps * sums; i += blockDim.x) shared[i] = 0;
   __syncthreads();
   const long long slot = (long long)blockIdx.x * warps + warp;
-  int* scratch = a.scratch + slot * SCRATCH;
+  int* scratch = a.scratch + slot * (TRACE ? TRACED : SCRATCH);
   const Log log = {a.log + slot * WIDE * a.log_stride, a.log_unit + slot * WIDE * a.log_stride};
   State s = {};
+  s.near = (int*)(ts + WRITTEN);
   while (true) {
     int q = 0;
     if (lane == 0) q = atomicAdd(a.next, 1);
@@ -280,6 +290,8 @@ __device__ __forceinline__ void run(const Args& a) {
     const int r = a.order[q], label = a.label[r];
     const long long first = a.start[r], last = a.stop[r];
     for (int i = lane; i < SCRATCH; i += 32) scratch[i] = i < PREVIOUS_AT ? NEVER : 0;
+    if (TRACE) for (int i = SCRATCH + lane; i < TRACED; i += 32) scratch[i] = i < TRACED_PREVIOUS_AT ? NEVER : 0;
+    for (int i = lane; i < NEAR; i += 32) s.near[i] = NEVER;
     #pragma unroll
     for (int w = 0; w < OWN_WIDE; w++) {
       s.norm[w] = 0.f; s.last[w] = 0; s.logged[w] = 0;
@@ -306,7 +318,7 @@ __device__ __forceinline__ void run(const Args& a) {
       if (LEARN || TRACE) {
         __syncwarp();
         judge_all<0, TRACE>(a, s, scratch, lane, label < 0 || label == f ? 1.f : -1.f, at);
-        if (LEARN) learn_all<0>(a, s, ts, log, shared, lane);
+        if (LEARN) learn_all<0>(a, s, ts, log, shared + warp * sums, lane);
       }
       __syncwarp();
     }
