@@ -1,6 +1,6 @@
 """How much each setting matters: one changed at a time, for sentences and for digits.
 
-Run: python benchmarks/sensitivity.py mnist.npz [JSON file] [PNG file]    (about half an hour on two cores)
+Run: python benchmarks/sensitivity.py mnist.npz [JSON file] [PNG file]    (a quarter of an hour on two cores)
 
 Sentences: share of events right, mean of two networks. Digits: share of recordings right, one network that learns from
 1,000 simulated recordings and is tested on 2,000 others.
@@ -18,7 +18,7 @@ from timesurf.presets import SENTENCES
 from timesurf.presets import nmnist as preset
 
 FACTORS = (0.1, 0.3, 1, 3, 10)
-DIGITS = replace(preset(1000), passes=30)
+DIGITS = replace(preset(1000), passes=15)
 
 
 def rate(name, extra=None):

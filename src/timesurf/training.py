@@ -85,54 +85,28 @@ def one_pass(
 
     kept : share of events that the network kept before
     """
-    if schedule.batch_size is not None and hasattr(engine, "learn_pass"):
-        return _one_pass_there(engine, stages, parameters, rule, recordings, label, schedule, options, progress, kept)
-    learn = engine.learn_online if schedule.batch_size is None else engine.learn_batch
-    outcomes, done = [], 0
-    for part in schedule.parts(recordings):
-        batch = pack(recordings[part], label[part])
-        outcome = learn(stages, parameters, schedule.rule(rule, done, kept), batch, options)
-        check_sane(parameters)
-        outcomes.append(outcome)
-        kept += _KEPT_NEWS * (metrics.kept(outcome) - kept)
-        done += len(outcome.events)
-        if progress:
-            news = Progress(
-                schedule.done + done, schedule.total, int(outcome.events.sum()), **_figures(outcome, label[part])
-            )
-            progress(news)
-    return {"recordings": len(recordings), **_figures(Outcome.joined(outcomes), label)}
-
-
-def _one_pass_there(
-    engine: Any,
-    stages: tuple[Stage, ...],
-    parameters: Parameters,
-    rule: Rule,
-    recordings: Recordings,
-    label: Array,
-    schedule: Schedule,
-    options: Options,
-    progress: Callable[[Progress], None] | None,
-    kept: float,
-) -> dict[str, Any]:
-    """The same by an engine that takes a whole pass at a time, so that nothing goes to and fro between batches.
-
-    It looks at the share of events kept once a pass.
-    """
-    size = schedule.batch_size or 1
-    steps = [
-        (slice(r, r + size), schedule.rule(rule, r, kept)) for r in range(0, len(recordings), size)
-    ]  # fmt: skip
 
     def told(part: slice, outcome: Outcome) -> None:
         if progress:
             done = schedule.done + min(part.stop, len(recordings))
             progress(Progress(done, schedule.total, int(outcome.events.sum()), **_figures(outcome, label[part])))
 
-    outcome = engine.learn_pass(stages, parameters, recordings, label, steps, options, told if progress else None)
-    check_sane(parameters)
-    return {"recordings": len(recordings), **_figures(outcome, label)}
+    if schedule.batch_size is not None and hasattr(engine, "learn_pass"):
+        # An engine that keeps events with itself takes the whole pass; it looks at what is kept once a pass only.
+        steps = [(part, schedule.rule(rule, part.start, kept)) for part in schedule.parts(recordings)]
+        outcome = engine.learn_pass(stages, parameters, recordings, label, steps, options, told if progress else None)
+        check_sane(parameters)
+        return {"recordings": len(recordings), **_figures(outcome, label)}
+    learn = engine.learn_online if schedule.batch_size is None else engine.learn_batch
+    outcomes = []
+    for part in schedule.parts(recordings):
+        batch = pack(recordings[part], label[part])
+        outcome = learn(stages, parameters, schedule.rule(rule, part.start, kept), batch, options)
+        check_sane(parameters)
+        outcomes.append(outcome)
+        kept += _KEPT_NEWS * (metrics.kept(outcome) - kept)
+        told(part, outcome)
+    return {"recordings": len(recordings), **_figures(Outcome.joined(outcomes), label)}
 
 
 def parts(recordings: Recordings, batch_size: int | None, events: int | None = None) -> Iterator[slice]:

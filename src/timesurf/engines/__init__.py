@@ -8,7 +8,8 @@ An engine is a module with four functions. All take the network as `stages` (its
     learn_batch(stages, parameters, rule, batch, options)    -> Outcome   weights change once, after the batch
     surfaces(stages, parameters, batch, layer)               -> array     time surfaces that reach a layer
 
-State (time contexts, feedback, previous S) starts empty at each recording.
+State (time contexts, feedback, previous S) starts empty at each recording. An engine to which events must travel may
+also have `learn_pass`, which takes all batches of a pass at once (see `cuda`).
 
 | engine      | what it is                                                             |
 |-------------|------------------------------------------------------------------------|
