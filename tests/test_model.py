@@ -200,3 +200,12 @@ def test_an_empty_recording_has_no_votes(trained, data):
 
 def test_repr_reads_like_a_description(trained):
     assert "Tile: 3 units over 5 x 5 x 1, tau 2 ms" in repr(trained)
+
+
+def test_a_start_sees_every_class():
+    """A few recordings drawn at random may all be of one class; the others add one each."""
+    data = sentences.make(30, seed=0, duration="1 ms")
+    lonely = data.with_labels(["v/vyty"] * 29 + ["vxvyty"])
+    layers = [Tile((5, 5), units=3, tau="2 ms"), Full(tau=1)]
+    network = Network(layers, data.field, 1, ["v/vyty", "vxvyty"], seed=0)
+    assert network.start(lonely, start="kmeans", sample=3).infer(data).votes.shape == (30, 2)

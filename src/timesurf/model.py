@@ -126,10 +126,13 @@ class Network:
         margin: float = 1.4,
         sample: int = 20,
     ) -> Network:
-        """First centroids and thresholds, from `sample` recordings drawn at random; see `timesurf.init`."""
+        """First centroids and thresholds, from `sample` recordings drawn at random; see `timesurf.init`.
+
+        A class that none of them belongs to adds one recording.
+        """
         label = self.class_numbers(recordings)
         rng = np.random.default_rng(self.seed)
-        chosen = np.sort(rng.permutation(len(recordings))[:sample])
+        chosen = _drawn(label, sample, rng)
         batch = engines.pack(recordings[chosen], label[chosen])
         self.parameters = initialise(
             engines.load(self.engine), self.stages, batch, rng, start=start, zeta=zeta, margin=margin
@@ -274,7 +277,7 @@ class Network:
         grown = self._with_units([stage.units + n for stage, n in zip(self.stages, units, strict=False)], names)
         label = grown.class_numbers(recordings)
         rng = np.random.default_rng(None if self.seed is None else [self.seed, 2, len(self.history)])
-        chosen = np.sort(rng.permutation(len(recordings))[:sample])
+        chosen = _drawn(label, sample, rng)
         batch = engines.pack(recordings[chosen], label[chosen])
         engine = engines.load(self.engine)
         check_start(batch, start, zeta, margin)
@@ -471,3 +474,11 @@ class Network:
             raise ModelFileError(f"{path} describes no network: {error}") from error
         network.parameters = modelfile.parameters_from(tensors, network.stages, path)
         return network
+
+
+def _drawn(label: Array, sample: int, rng: np.random.Generator) -> Array:
+    """Numbers of `sample` recordings drawn at random, and of one more for every class that is missing among them."""
+    order = rng.permutation(len(label))
+    rest = order[sample:]
+    missing = [rest[label[rest] == c][:1] for c in np.setdiff1d(label, label[order[:sample]])]
+    return np.sort(np.concatenate([order[:sample], *missing]))
