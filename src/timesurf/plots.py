@@ -141,14 +141,16 @@ def digits(row: dict[str, Any]) -> Figure:
 
 
 def matrix(ax: Axes, counts: Array) -> Axes:
-    """A confusion matrix: rows are the truth, columns what was said, shade and figures are counts."""
+    """A confusion matrix, as counts: rows are the truth, columns what was said; a last one more, nothing."""
     ax.imshow(np.log1p(counts), cmap="viridis")
     bright = np.log1p(counts) > 0.6 * np.log1p(counts.max())
     for i, j in zip(*np.nonzero(counts), strict=True):
         ax.text(
             j, i, f"{counts[i, j]}", ha="center", va="center", fontsize=7, color="black" if bright[i, j] else "white"
         )
-    ax.set(xlabel="said", ylabel="true", xticks=range(counts.shape[1]), yticks=range(counts.shape[0]))
+    names = [*range(len(counts)), *["none"] * (counts.shape[1] - len(counts))]
+    ax.set_xticks(range(counts.shape[1]), names)
+    ax.set(xlabel="said", ylabel="true", yticks=range(len(counts)))
     return ax
 
 
