@@ -38,8 +38,11 @@ class Preset:
 
     def training(self) -> dict[str, Any]:
         """Arguments of `Network.fit`."""
-        how = {"passes": self.passes, "batch_size": self.batch_size, "decay": self.decay, "keep": self.keep}
-        return {**self.starting(), **how}
+        return {**self.starting(), **self.learning()}
+
+    def learning(self) -> dict[str, Any]:
+        """Arguments of `Network.train`."""
+        return {"passes": self.passes, "batch_size": self.batch_size, "decay": self.decay, "keep": self.keep}
 
     def starting(self) -> dict[str, Any]:
         """Arguments of `Network.start` and of `Network.extend`."""

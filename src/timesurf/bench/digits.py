@@ -66,7 +66,7 @@ def one_after_another(network: Network, train: Recordings, test: Recordings, *, 
             network.extend(_of(train, task), units=[0], classes=task, **GENTLE.starting())
             if not frozen:
                 network.freeze(frozen=False)
-            network.train(_of(train, task), passes=GENTLE.passes, batch_size=GENTLE.batch_size, decay=GENTLE.decay)
+            network.train(_of(train, task), **GENTLE.learning())
         rows.append([network.evaluate(_of(test, known))["majority"] for known in TASKS[: number + 1]])
     return rows
 

@@ -14,9 +14,9 @@ from timesurf.datasets import nmnist, saccades
 from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.presets import nmnist as preset
+from timesurf.transforms import SACCADE
 
 Array = NDArray[Any]
-SACCADE = 105_000  # us
 BIN = 5_000  # us
 _BINS = 63
 _INTERVALS = 1e3 * np.array([0, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100, np.inf])  # us
@@ -55,6 +55,7 @@ def run(
     began = time.perf_counter()
     tell = progress or (lambda what: None)
     tell("simulating the same digits")
+    seen = counts(real)
     once, twice = (counts(saccades.simulate(images[:n], seed=[seed, k])) for k in (0, 1))
     tell(f"simulating {train:,} other digits")
     others = slice(n, n + train)
@@ -70,15 +71,15 @@ def run(
 
         network = settings.network(some, range(10), seed).fit(some, **settings.training(), progress=news)
         tests = {"simulated": simulated[-held:]} | ({"real": true} if name == "simulated" else {})
+        figures = {on: network.evaluate(test) for on, test in tests.items()}
         across[name] = {"recordings": len(some)} | {
-            on: {figure: network.evaluate(test)[figure] for figure in ("majority", "kept")}
-            for on, test in tests.items()
+            on: {figure: of[figure] for figure in ("majority", "kept")} for on, of in figures.items()
         }
     return {
-        "distances": distances(once, counts(real)), "chance": distances(once, twice), "trained_on": across,
+        "distances": distances(once, seen), "chance": distances(once, twice), "trained_on": across,
         "curves": {"intervals": (_INTERVALS[:-1] / 1e3).tolist()} | {
             which: {name: of[name].tolist() for name in ("rate", "same")}
-            for which, of in (("real", counts(real)), ("simulated", once))
+            for which, of in (("real", seen), ("simulated", once))
         },
         "settings": {"real": n, "train": train, "seed": seed},
         "machine": machine.describe(), "seconds": time.perf_counter() - began,

@@ -56,7 +56,7 @@ def bench_nmnist(
     if npz is not None:
         what, splits = _folded(npz, images, folds, seed)
     else:
-        what, splits = _whole(data, images, seed, train)
+        what, splits = _whole(data, images, train)
     with console.status("Training ...") as status:
         result = table3.run(
             splits, what, seed, rows=chosen, progress=status.update,
@@ -119,7 +119,10 @@ def _with_earlier(path: Path | None, result: dict[str, Any]) -> dict[str, Any]:
 
     if path is None or not path.is_file():
         return result
-    earlier = json.loads(path.read_text())
+    try:
+        earlier = json.loads(path.read_text())
+    except ValueError:  # no result of ours: what was just measured must not be lost over it
+        return result
     if (earlier.get("data"), earlier.get("settings", {}).get("seed")) != (result["data"], result["settings"]["seed"]):
         return result
     return result | {name: earlier[name] for name in ROWS if name in earlier and name not in result}
@@ -145,7 +148,7 @@ def _folded(npz: Path, images: Path | None, folds: int, seed: int) -> tuple[str,
     return what, list(table3.folds(recordings, folds, seed, still))
 
 
-def _whole(data: Path | None, images: Path | None, seed: int, train: int | None) -> tuple[str, list[Any]]:
+def _whole(data: Path | None, images: Path | None, train: int | None) -> tuple[str, list[Any]]:
     """The official split of N-MNIST, or of events simulated from MNIST."""
     from timesurf.bench import nmnist as table3
     from timesurf.datasets import mnist, nmnist, saccades
