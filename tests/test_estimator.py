@@ -31,7 +31,7 @@ def test_parameters_are_kept_as_given_and_survive_clone():
     assert set(one.get_params()) == {
         "layers", "passes", "batch_size", "decay", "keep", "validation", "patience",
         "alpha", "beta", "gamma", "delta", "d", "kernel", "competition",
-        "start", "zeta", "margin", "sample", "engine", "dtype", "threads", "random_state",
+        "start", "zeta", "margin", "sample", "engine", "dtype", "threads", "deterministic", "random_state",
     }  # fmt: skip
 
 

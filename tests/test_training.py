@@ -76,7 +76,7 @@ def test_the_share_kept_is_followed_from_batch_to_batch():
     """An engine that keeps half of the events: after some batches the mean falls below 0.6, and the brake is on."""
     from types import SimpleNamespace
 
-    from timesurf.engines import Options, Outcome, Parameters
+    from timesurf.engines import Learner, Options, Outcome, Parameters
     from timesurf.training import one_pass
 
     seen = []
@@ -89,7 +89,7 @@ def test_the_share_kept_is_followed_from_batch_to_batch():
     engine = SimpleNamespace(learn_batch=learn)
     parameters = Parameters([np.zeros((1, 1))], [np.zeros(1)])
     label, schedule = np.zeros(len(DATA), dtype=int), Schedule(0, len(DATA), batch_size=1, keep=0.6)
-    one_pass(engine, (), parameters, Rule(), DATA, label, schedule, Options())
+    one_pass(engine, Learner((), parameters, DATA, label), Rule(), schedule, Options())
     assert seen[0]
     assert not seen[-1]
     assert seen == sorted(seen, reverse=True)

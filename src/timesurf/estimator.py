@@ -36,7 +36,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         `Network.train`
     alpha, beta, gamma, delta, d, kernel, competition : the rule, see `timesurf.Rule`
     start, zeta, margin, sample : first centroids and thresholds, see `timesurf.init`
-    engine, dtype, threads : what computes, how exactly, and on how many cores
+    engine, dtype, threads, deterministic : what computes, how exactly, on how many cores; see `Network`
     random_state : seed; the same seed gives the same network
 
     Attributes
@@ -80,6 +80,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         engine: str = "cpu",
         dtype: str = "float32",
         threads: int | None = None,
+        deterministic: bool = False,
         random_state: int | None = None,
     ) -> None:
         self.layers = layers
@@ -103,6 +104,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.engine = engine
         self.dtype = dtype
         self.threads = threads
+        self.deterministic = deterministic
         self.random_state = random_state
 
     def fit(self, X: Recordings, y: Any = None) -> Sup3rClassifier:
@@ -189,6 +191,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             engine=self.engine,
             dtype=self.dtype,
             threads=self.threads,
+            deterministic=self.deterministic,
             seed=self.random_state,
         )
         self.network_, self.classes_ = network, network.classes

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.engines import Batch, Engine, Parameters
+from timesurf.engines import Batch, Engine, Options, Parameters
 from timesurf.errors import EventError, SettingError
 from timesurf.layers import Stage
 from timesurf.rule import Rule
@@ -120,7 +120,7 @@ def mean_surface(engine: Engine, stages: Sequence[Stage], below: Parameters, bat
     total = with_layer(below, np.zeros((1, *alone[-1].surface_shape)))
     unlabelled = replace(batch, label=np.full(len(batch), -1))
     add_up = Rule(alpha=0, beta=(*(0,) * (len(stages) - 1), 1), gamma=0, delta=0)
-    outcome = engine.learn_batch(alone, total, add_up, unlabelled)
+    outcome = engine.learn_batch(alone, total, add_up, unlabelled, Options(deterministic=True))
     mean: Array = total.centroids[-1][0] / max(int(outcome.votes.sum()), 1)
     return mean
 
@@ -142,9 +142,6 @@ def _class_means(engine: Engine, stages: Sequence[Stage], below: Parameters, bat
 def _kmeans(
     engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch, rng: np.random.Generator, units: int
 ) -> Array:
-    from sklearn.cluster import KMeans
-    from threadpoolctl import threadpool_limits
-
     stage = stages[-1]
     if units == 0:
         return np.empty((0, *stage.surface_shape))
@@ -157,9 +154,18 @@ def _kmeans(
         ts = ts[rng.choice(len(ts), samples, replace=False)]
     if len(ts) < units:
         raise EventError(f"k-means needs at least {units} events for {units} units, not {len(ts)}.")
+    kmeans = getattr(engine, "kmeans", _kmeans_on_a_core)
+    centroids: Array = kmeans(ts, units, int(rng.integers(2**31))).reshape(units, *stage.surface_shape)
+    return centroids
+
+
+def _kmeans_on_a_core(points: Array, units: int, seed: int) -> Array:
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
     with _one_at_a_time, threadpool_limits(1):
-        means = KMeans(units, n_init=3, random_state=int(rng.integers(2**31))).fit(ts)
-    centroids: Array = means.cluster_centers_.reshape(units, *stage.surface_shape).astype(np.float64)
+        means = KMeans(units, n_init=3, random_state=seed).fit(points)
+    centroids: Array = means.cluster_centers_.astype(np.float64)
     return centroids
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf import adapting, engines, metrics, modelfile, training
-from timesurf.engines import Options, Outcome, Parameters, Trace
+from timesurf.engines import Learner, Options, Outcome, Parameters, Trace
 from timesurf.errors import EventError, ModelFileError, NotFittedError, SettingError
 from timesurf.events import Recordings
 from timesurf.growth import grow, tighten
@@ -34,10 +34,11 @@ class Network:
     field, polarities : of the events that it takes, as in `Recordings`
     classes : the labels, in the order of the last layer's units
     rule : rates of Sup3r
-    engine : "cpu" or "reference"
+    engine : "cpu", "cuda" (an NVIDIA GPU; learns in batches), "auto" (a GPU if there is one) or "reference"
     dtype : "float32", or "float64", which is slower: what inference and the batch rule compute in. Centroids and
         thresholds are kept, and online learning is done, in float64
     threads : cores to use; None: all. Does not change the result
+    deterministic : the same bits from run to run on a GPU too, at some cost; the other engines always give them
     seed : of the start and of the order of recordings; the same seed gives the same network
 
     >>> from timesurf import Full, Network, Tile
@@ -61,6 +62,7 @@ class Network:
         engine: str = "cpu",
         dtype: str = "float32",
         threads: int | None = None,
+        deterministic: bool = False,
         seed: int | None = 0,
     ) -> None:
         self.classes = np.asarray(classes)
@@ -75,6 +77,7 @@ class Network:
         self.engine = engine
         self.dtype = dtype
         self.threads = threads
+        self.deterministic = deterministic
         self.seed = seed
         self.history: list[dict[str, Any]] = []
         self._parameters: Parameters | None = None
@@ -99,7 +102,7 @@ class Network:
     @property
     def options(self) -> Options:
         """How the engine computes."""
-        return Options(self.dtype, self.threads)
+        return Options(self.dtype, self.threads, self.deterministic)
 
     @property
     def field(self) -> tuple[int, ...]:
@@ -188,7 +191,7 @@ class Network:
 
         Recordings without labels (or labelled -1) teach by the local signal alone. `history` gets one line a pass.
         """
-        rng = np.random.default_rng(None if self.seed is None else [self.seed, 1 + len(self.history)])
+        rng = self.shuffler()
         if patience is not None and validation is None:
             raise SettingError("patience needs a validation share to judge by.")
         held = None
@@ -309,7 +312,8 @@ class Network:
         last = self.layers[-1] if self.layers[-1].units is None else replace(self.layers[-1], units=len(classes))
         return Network(
             [*hidden, last], self.field, self.polarities, classes,
-            rule=self.rule, engine=self.engine, dtype=self.dtype, threads=self.threads, seed=self.seed,
+            rule=self.rule, engine=self.engine, dtype=self.dtype, threads=self.threads,
+            deterministic=self.deterministic, seed=self.seed,
         )  # fmt: skip
 
     def freeze(self, layer: int | None = None, units: Any = slice(None), *, frozen: bool = True) -> Network:
@@ -327,12 +331,19 @@ class Network:
         self.parameters = snapshot.copy()
         return self
 
+    def learner(self, recordings: Recordings) -> Learner:
+        """The network before recordings to learn from, as an engine takes it."""
+        kept = self.history[-1]["kept"] if self.history else 1.0
+        return Learner(self.stages, self.parameters, recordings, self.class_numbers(recordings), kept)
+
+    def shuffler(self) -> np.random.Generator:
+        """What draws the order of recordings from here on."""
+        return np.random.default_rng(None if self.seed is None else [self.seed, 1 + len(self.history)])
+
     def _learn(self, recordings: Recordings, schedule: Schedule, progress: Callable[[Progress], None] | None) -> None:
         figures = training.one_pass(
-            engines.load(self.engine), self.stages, self.parameters, self.rule,
-            recordings, self.class_numbers(recordings), schedule, self.options, progress,
-            self.history[-1]["kept"] if self.history else 1.0,
-        )  # fmt: skip
+            engines.load(self.engine), self.learner(recordings), self.rule, schedule, self.options, progress
+        )
         self.history.append(figures)
 
     # ------------------------------------------------------------------ running
@@ -341,6 +352,8 @@ class Network:
         """Run the recordings: events that each layer kept, and votes of the last. Learns nothing."""
         self._check_input(recordings)
         engine = engines.load(self.engine)
+        if hasattr(engine, "infer_all"):
+            return engine.infer_all(self.stages, self.parameters, recordings, self.options)  # type: ignore[no-any-return]
         batches = (engines.pack(recordings[part]) for part in parts(recordings, None))
         return Outcome.joined([engine.infer(self.stages, self.parameters, batch, self.options) for batch in batches])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf import metrics
-from timesurf.engines import Engine, Options, Outcome, Parameters, pack
+from timesurf.engines import Engine, Learner, Options, Outcome, Parameters, pack
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
-from timesurf.layers import Stage
 from timesurf.rule import Rule
 
 Array = NDArray[Any]
@@ -61,6 +60,13 @@ class Schedule:
             rule = replace(rule, competition=False)
         return rule.scaled(1 - (self.done + done) / self.total) if self.decay else rule
 
+    def word(self, part: slice, outcomes: Sequence[Outcome], labels: Sequence[Array]) -> Progress:
+        """What came of a part of the pass, for all networks that learn side by side."""
+        figures = [_figures(outcome, label) for outcome, label in zip(outcomes, labels, strict=True)]
+        mean = {name: float(np.mean([of[name] for of in figures])) for name in figures[0]}
+        done = self.done + part.start + len(labels[0])
+        return Progress(done, self.total, sum(int(outcome.events.sum()) for outcome in outcomes), **mean)
+
     def parts(self, recordings: Recordings) -> Iterator[slice]:
         """Stretches of recordings that are learnt from in one call of the engine."""
         at_once = self.batch_size
@@ -71,42 +77,55 @@ class Schedule:
 
 def one_pass(
     engine: Engine,
-    stages: tuple[Stage, ...],
-    parameters: Parameters,
+    learner: Learner,
     rule: Rule,
-    recordings: Recordings,
-    label: Array,
     schedule: Schedule,
     options: Options,
     progress: Callable[[Progress], None] | None = None,
-    kept: float = 1.0,
 ) -> dict[str, Any]:
-    """Learn from the recordings in their order, into `parameters`; how well it went.
-
-    kept : share of events that the network kept before
-    """
-
-    def told(part: slice, outcome: Outcome) -> None:
-        if progress:
-            done = schedule.done + min(part.stop, len(recordings))
-            progress(Progress(done, schedule.total, int(outcome.events.sum()), **_figures(outcome, label[part])))
-
+    """Learn from the recordings in their order, into the learner's parameters; how well it went."""
     if schedule.batch_size is not None and hasattr(engine, "learn_pass"):
-        # An engine that keeps events with itself takes the whole pass; it looks at what is kept once a pass only.
-        steps = [(part, schedule.rule(rule, part.start, kept)) for part in schedule.parts(recordings)]
-        outcome = engine.learn_pass(stages, parameters, recordings, label, steps, options, told if progress else None)
-        check_sane(parameters)
-        return {"recordings": len(recordings), **_figures(outcome, label)}
+        return side_by_side(engine, [learner], [rule], schedule, options, progress)[0]
+    recordings, label, kept = learner.recordings, learner.label, learner.kept
     learn = engine.learn_online if schedule.batch_size is None else engine.learn_batch
     outcomes = []
     for part in schedule.parts(recordings):
         batch = pack(recordings[part], label[part])
-        outcome = learn(stages, parameters, schedule.rule(rule, part.start, kept), batch, options)
-        check_sane(parameters)
+        now = schedule.rule(rule, part.start, kept)
+        outcome = learn(learner.stages, learner.parameters, now, batch, options)
+        check_sane(learner.parameters)
         outcomes.append(outcome)
         kept += _KEPT_NEWS * (metrics.kept(outcome) - kept)
-        told(part, outcome)
+        if progress:
+            progress(schedule.word(part, [outcome], [label[part]]))
     return {"recordings": len(recordings), **_figures(Outcome.joined(outcomes), label)}
+
+
+def side_by_side(
+    engine: Any,
+    learners: Sequence[Learner],
+    rules: Sequence[Rule],
+    schedule: Schedule,
+    options: Options,
+    progress: Callable[[Progress], None] | None = None,
+) -> list[dict[str, Any]]:
+    """One pass of several networks at a time, on an engine that takes whole passes; how well each went."""
+    batches = list(schedule.parts(learners[0].recordings))
+    falling = [[schedule.rule(rule, part.start) for part in batches] for rule in rules]
+
+    def told(part: slice, outcomes: list[Outcome]) -> None:
+        if progress:
+            progress(schedule.word(part, outcomes, [learner.label[part] for learner in learners]))
+
+    outcomes = engine.learn_pass(
+        learners, batches, falling, options, keep=schedule.keep, told=told if progress else None
+    )
+    for learner in learners:
+        check_sane(learner.parameters)
+    return [
+        {"recordings": len(learner.recordings), **_figures(outcome, learner.label)}
+        for learner, outcome in zip(learners, outcomes, strict=True)
+    ]
 
 
 def parts(recordings: Recordings, batch_size: int | None, events: int | None = None) -> Iterator[slice]:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.gpu.cases import draw
 from timesurf import Full, Network, Recordings, Rule, SettingError, Window
-from timesurf.engines import Options, cudaplan, pack, reference
+from timesurf.engines import Learner, Options, cudaplan, pack, reference
 
 cupy = pytest.importorskip("cupy", reason="the CUDA engine needs CuPy")
 try:
@@ -20,7 +20,8 @@ try:
 except cupy.cuda.runtime.CUDARuntimeError:
     pytest.skip("there is no GPU here", allow_module_level=True)
 
-from timesurf.engines import cuda  # noqa: E402
+from timesurf import together  # noqa: E402
+from timesurf.engines import cuda, cudacard, cudaevents  # noqa: E402
 
 NEAR = 2e-4  # how far apart distances of a near-tie may lie
 SEEDS = range(int(os.environ.get("GPU_SEEDS", "12")))  # each is a network of its own, and compiled
@@ -78,7 +79,11 @@ def test_same_winners_rejections_distances_and_s(seed, wide):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_same_learning(seed, wide, deterministic):
     stages, parameters, rule, batch = draw(seed, most_units=70 if seed % 5 == 0 else 5)
-    options = Options(deterministic=deterministic)
+    check_learning(stages, parameters, rule, batch, Options(deterministic=deterministic))
+
+
+def check_learning(stages, parameters, rule, batch, options):
+    """Steps of every parameter as the reference makes them; the same bits again where that is asked for."""
     expected, found = parameters.copy(), parameters.copy()
     right = reference.learn_batch(stages, expected, rule, batch)
     ours = cuda.learn_batch(stages, found, rule, batch, options)
@@ -86,6 +91,7 @@ def test_same_learning(seed, wide, deterministic):
     if parted(stages, parameters, batch, *traces):
         return
     np.testing.assert_array_equal(ours.votes, right.votes)
+    np.testing.assert_array_equal(ours.kept, right.kept)
     for k in range(len(stages)):
         for mine, theirs, start in (
             (found.centroids[k], expected.centroids[k], parameters.centroids[k]),
@@ -96,11 +102,10 @@ def test_same_learning(seed, wide, deterministic):
             np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-3 * largest)
         frozen = parameters.frozen[k]
         assert found.centroids[k][frozen].tobytes() == parameters.centroids[k][frozen].tobytes()
-    if deterministic:
+    if options.deterministic:
         again = parameters.copy()
         cuda.learn_batch(stages, again, rule, batch, options)
-        for a, b in zip(found.centroids + found.thresholds, again.centroids + again.thresholds, strict=True):
-            assert a.tobytes() == b.tobytes()
+        assert same_bits(found, again)
 
 
 @pytest.mark.parametrize("seed", SEEDS[::2])
@@ -113,27 +118,144 @@ def test_same_surfaces_in_every_layer(seed, wide):
             np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_a_pass_over_resident_events_equals_batch_after_batch():
+@pytest.fixture(params=[1, 2, 4, 8])
+def group(request, monkeypatch):
+    """So many warps share a recording."""
+    monkeypatch.setattr(cudacard, "GROUP", request.param)
+    return request.param
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_blocks_of_events_decide_as_the_reference(seed, group):
+    stages, parameters, _, batch = draw(seed, most_units=(5, 16, 33, 64)[seed % 4], most_events=400, two=True)
+    if stages[-1].units > 16:
+        pytest.skip("too many classes for blocks of events")
+    right = reference.infer(stages, parameters, batch)
+    ours = cuda.infer(stages, parameters, batch)
+    traces = (engine.infer(stages, parameters, batch, trace=True).trace for engine in (cuda, reference))
+    if parted(stages, parameters, batch, *traces):
+        return
+    np.testing.assert_array_equal(ours.votes, right.votes)
+    np.testing.assert_array_equal(ours.kept, right.kept)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_blocks_of_events_learn_as_the_reference(seed, group, deterministic):
+    stages, parameters, rule, batch = draw(seed, most_units=(5, 16)[seed % 2], most_events=400, two=True)
+    check_learning(stages, parameters, rule, batch, Options(deterministic=deterministic))
+
+
+def digits(n=40, events=300):
+    """Recordings without end, for whole passes."""
     rng = np.random.default_rng(0)
-    n, events, size = 40, 300, 16
     t = np.sort(rng.integers(0, 100_000, (n, events)), axis=1).ravel()
     offsets, label = np.arange(n + 1) * events, np.arange(n) % 3
-    data = Recordings(rng.integers(0, 12, (2, n * events)), t, offsets=offsets, field=(12, 12), labels=label)
-    network = Network([Window(5, units=8, tau="10 ms"), Full(tau="5 ms")], data.field, 1, range(3), engine="cuda")
-    network.start(data)
+    return Recordings(rng.integers(0, 12, (2, n * events)), t, offsets=offsets, field=(12, 12), labels=label)
+
+
+def network_of(data, seed=0, tau="10 ms", **rates):
+    layers = [Window(5, units=8, tau=tau), Full(tau="5 ms")]
+    network = Network(layers, data.field, 1, range(3), engine="cuda", seed=seed, rule=Rule(**rates), deterministic=True)
+    return network.start(data)
+
+
+def same_bits(a, b):
+    return all(
+        x.tobytes() == y.tobytes() for x, y in zip(a.centroids + a.thresholds, b.centroids + b.thresholds, strict=True)
+    )
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_pass_over_events_on_the_card_equals_batch_after_batch(streamed, monkeypatch):
+    data, size, options = digits(), 16, Options(deterministic=True)
+    if streamed:
+        monkeypatch.setattr(cudaevents, "_room", lambda: 8 * 2 * size * 300)
+        monkeypatch.setattr(cudaevents, "_on_card", {})
+    network = network_of(data)
     passed, batched = network.snapshot(), network.snapshot()
-    order = rng.permutation(n)
-    steps = [(slice(r, r + size), Rule(alpha=1e-4 * (1 + r))) for r in range(0, n, size)]
-    options = Options(deterministic=True)
-    ours = cuda.learn_pass(network.stages, passed, data[order], label[order], steps, options)
-    for part, rule in steps:
-        cuda.learn_batch(network.stages, batched, rule, pack(data[order[part]], label[order[part]]), options)
-    for a, b in zip(passed.centroids + passed.thresholds, batched.centroids + batched.thresholds, strict=True):
-        assert a.tobytes() == b.tobytes()
+    order = np.random.default_rng(1).permutation(len(data))
+    label = network.class_numbers(data)[order]
+    parts = [slice(r, r + size) for r in range(0, len(data), size)]
+    rules = [Rule(alpha=1e-4 * (1 + part.start)) for part in parts]
+    told = []
+    (ours,) = cuda.learn_pass(
+        [Learner(network.stages, passed, data[order], label)], parts, [rules], options,
+        told=lambda part, outcomes: told.append((part, len(outcomes[0].events))),
+    )  # fmt: skip
+    for part, rule in zip(parts, rules, strict=True):
+        cuda.learn_batch(network.stages, batched, rule, pack(data[order[part]], label[part]), options)
+    assert same_bits(passed, batched)
     np.testing.assert_array_equal(ours.events, data[order].counts)
+    assert sum(n for _, n in told) == len(data)
+    votes = cuda.infer_all(network.stages, passed, data, options).votes
+    np.testing.assert_array_equal(votes, cuda.infer(network.stages, passed, pack(data), options).votes)
+
+
+def test_networks_side_by_side_become_what_each_becomes_alone():
+    data = digits()
+    settings = [{"alpha": 1e-3}, {"alpha": 1e-4, "tau": "20 ms"}, {"alpha": 1e-3, "seed": 3}]
+    alone, beside = ([network_of(data, **of) for of in settings] for _ in range(2))
+    how = {"passes": 2, "batch_size": 8, "decay": True, "keep": 0.7}
+    for network in alone:
+        network.train(data, **how)
+    together.train(beside, data, **how)
+    for a, b in zip(alone, beside, strict=True):
+        assert same_bits(a.parameters, b.parameters)
+        assert a.history == b.history
+    assert not same_bits(alone[0].parameters, alone[1].parameters)
+
+
+def test_thresholds_compete_only_while_more_than_keep_passes():
+    """As on the CPU, where it is decided before every batch."""
+    data = digits(60)
+    rates = {"alpha": 0.0, "beta": 0.0, "gamma": 0.0, "delta": 1e-3, "d": 3.0}
+    networks = {keep: network_of(data, **rates) for keep in (None, 0.6)}
+    for keep, network in networks.items():
+        network.train(data, passes=2, batch_size=4, keep=keep)
+    cpu = network_of(data, **rates)
+    cpu.engine = "reference"
+    cpu.train(data, passes=2, batch_size=4, keep=0.6)
+    assert networks[None].history[-1]["kept"] < 0.8 * networks[0.6].history[-1]["kept"]
+    np.testing.assert_allclose(networks[0.6].parameters.thresholds[0], cpu.parameters.thresholds[0], rtol=1e-2)
 
 
 def test_online_learning_says_where_it_runs():
     stages, parameters, rule, batch = draw(1)
     with pytest.raises(SettingError, match="stays on the CPU"):
         cuda.learn_online(stages, parameters, rule, batch)
+
+
+def test_kmeans_is_as_good_as_scikit_learns():
+    from sklearn.cluster import KMeans
+
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(20, 9))[rng.integers(20, size=3000)] + 0.3 * rng.normal(size=(3000, 9))
+    c = cuda.kmeans(points, 16, 1)
+    inertia = ((points[:, None] - c) ** 2).sum(axis=2).min(axis=1).sum()
+    assert inertia < 1.02 * KMeans(16, n_init=3, random_state=1).fit(points).inertia_
+    np.testing.assert_array_equal(c, cuda.kmeans(points, 16, 1))
+
+
+def test_simulated_events_are_of_the_same_kind_as_on_the_cpu():
+    exposure = pytest.importorskip("timesurf.datasets.exposure", reason="the simulator on the CPU needs numba")
+    assert exposure
+    from timesurf.datasets import saccades
+
+    rng = np.random.default_rng(0)
+    images = np.zeros((60, 28, 28))
+    for image in images:
+        x, y = rng.integers(4, 18, 2)
+        image[y : y + 8, x : x + 3] = 1
+    on_card, on_cores = (saccades.simulate(images, seed=1, engine=engine) for engine in ("cuda", "cpu"))
+    assert on_card.field == on_cores.field
+    again = saccades.simulate(images, seed=1, engine="cuda")
+    for a, b in ((on_card.t, again.t), (on_card.p, again.p), *zip(on_card.coords, again.coords, strict=True)):
+        np.testing.assert_array_equal(a, b)
+    assert abs(on_card.counts.mean() / on_cores.counts.mean() - 1) < 0.02
+    assert abs(on_card.p.mean() - on_cores.p.mean()) < 0.01
+    assert abs(on_card.t.mean() / on_cores.t.mean() - 1) < 0.01
+    maps = [np.bincount(some.entries(), minlength=34 * 34 * 2) for some in (on_card, on_cores)]
+    assert np.corrcoef(*maps)[0, 1] > 0.98
+    when = [np.histogram(some.t, 62, (0, 310_000))[0] for some in (on_card, on_cores)]
+    assert np.corrcoef(*when)[0, 1] > 0.99

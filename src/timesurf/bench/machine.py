@@ -23,6 +23,20 @@ def describe() -> dict[str, Any]:
     }
 
 
+def gpu() -> dict[str, Any]:
+    """The NVIDIA GPU that CuPy works on."""
+    import cupy as cp
+
+    about = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)
+    return {
+        "name": about["name"].decode(),
+        "memory": int(about["totalGlobalMem"]),
+        "driver": cp.cuda.runtime.driverGetVersion(),
+        "runtime": cp.cuda.runtime.runtimeGetVersion(),
+        "cupy": cp.__version__,
+    }
+
+
 def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

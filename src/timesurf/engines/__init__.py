@@ -9,7 +9,8 @@ An engine is a module with four functions. All take the network as `stages` (its
     surfaces(stages, parameters, batch, layer)               -> array     time surfaces that reach a layer
 
 State (time contexts, feedback, previous S) starts empty at each recording. An engine to which events must travel may
-also have `learn_pass`, which takes all batches of a pass at once (see `cuda`).
+also take whole data sets, and keep them: `infer_all`, and `learn_pass` for all batches of a pass and many networks side
+by side; and may have a `kmeans` of its own (see `cuda`).
 
 | engine      | what it is                                                             |
 |-------------|------------------------------------------------------------------------|
@@ -26,12 +27,12 @@ from __future__ import annotations
 import importlib
 from typing import Protocol, cast
 
-from timesurf.engines.batch import DEFAULT, Array, Batch, Options, Outcome, Parameters, Trace, pack
+from timesurf.engines.batch import DEFAULT, Array, Batch, Learner, Options, Outcome, Parameters, Trace, pack
 from timesurf.errors import MissingEngineError, SettingError
 from timesurf.layers import Stage
 from timesurf.rule import Rule
 
-__all__ = ["ENGINES", "Batch", "Engine", "Options", "Outcome", "Parameters", "Trace", "load", "pack"]
+__all__ = ["ENGINES", "Batch", "Engine", "Learner", "Options", "Outcome", "Parameters", "Trace", "load", "pack"]
 
 ENGINES = ("cpu", "cuda", "plain", "reference")
 

@@ -74,6 +74,17 @@ def pack(recordings: Recordings, label: Array | None = None) -> Batch:
     return Batch(recordings.entries(), t, offsets, np.asarray(label, dtype=np.int64))
 
 
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """A network on its way through recordings of its own."""
+
+    stages: tuple[Stage, ...]
+    parameters: Parameters  # change as it learns
+    recordings: Recordings
+    label: Array  # (recordings,) index of the class, -1 if unknown
+    kept: float = 1.0  # share of events that it output of late
+
+
 @dataclass(slots=True)
 class Trace:
     """What happened to every event of a batch, layer by layer (columns). An event stops where it is rejected."""

@@ -25,7 +25,8 @@ _SHARED = 200 << 10  # bytes of shared memory in all
 class Plan:
     """A network for the card."""
 
-    source: str
+    head: str  # constants that both paths have
+    source: str  # of the general path
     steps: tuple[Array, ...]  # of each layer: where the entries of a surface lie, from its corner
     wide: tuple[bool, ...]
     scratch: int  # words a warp
@@ -68,7 +69,7 @@ def plan(stages: tuple[Stage, ...], deterministic: bool = False) -> Plan:
         size = math.prod(padded) * stage.polarities
         close = near + size <= _NEAR
         numbers = [
-            kind, len(field), stage.units, lanes, stage.polarities, entries, int(wide), int(close),
+            kind, len(field), stage.units, row(stage), lanes, stage.polarities, entries, int(wide), int(close),
             near if close else maps, written, sums, sum(wides),
         ]  # fmt: skip
         lists = [_braces(values, most) for values in (field, side, stride, stage.output_field)]
@@ -106,14 +107,9 @@ def plan(stages: tuple[Stage, ...], deterministic: bool = False) -> Plan:
 #define LAYERS {len(stages)}
 #define MAX_DIMENSIONS {most}
 #define DETERMINISTIC {int(deterministic)}
-#define SHARED_SUMS {int(shared)}
-#define WIDE {sum(wides)}
-constexpr int SCRATCH = {scratch}, PREVIOUS_AT = {previous_at};
-constexpr int TRACED = {traced}, TRACED_PREVIOUS_AT = {traced if 0 in judged else scratch + outputs[0]};
-constexpr int WRITTEN = {written}, NEAR = {near}, SUMS = {sums};
-constexpr int LANES = {max(-(-stage.units // 32) for stage in stages)};
+constexpr int MAX_ROW = {max(map(row, stages))};
 struct Shape {{
-  int kind, dimensions, units, lanes, polarities, entries, wide, map_near;
+  int kind, dimensions, units, row, lanes, polarities, entries, wide, map_near;
   int map_at, written_at, sums_at, wide_at, feedback_at, previous_at;
   int field[MAX_DIMENSIONS], side[MAX_DIMENSIONS], stride[MAX_DIMENSIONS], out[MAX_DIMENSIONS];
 }};
@@ -121,18 +117,28 @@ constexpr Shape SHAPE[LAYERS] = {{
 {rows}
 }};
 """
-    source = head + files("timesurf.engines").joinpath("general.cu").read_text()
+    constants = f"""
+#define SHARED_SUMS {int(shared)}
+#define WIDE {sum(wides)}
+constexpr int SCRATCH = {scratch}, PREVIOUS_AT = {previous_at};
+constexpr int TRACED = {traced}, TRACED_PREVIOUS_AT = {traced if 0 in judged else scratch + outputs[0]};
+constexpr int WRITTEN = {written}, NEAR = {near}, SUMS = {sums};
+constexpr int LANES = {max(-(-stage.units // 32) for stage in stages)};
+"""
     return Plan(
-        source,
-        tuple(steps),
-        tuple(wides),
-        scratch,
-        traced,
-        written,
-        near,
-        sums if shared else 0,
-        bytes_a_sum,
-    )
+        head, head + constants + kernels("card.cu") + kernels("general.cu"), tuple(steps), tuple(wides), scratch,
+        traced, written, near, sums if shared else 0, bytes_a_sum,
+    )  # fmt: skip
+
+
+def row(stage: Stage) -> int:
+    """Units of a layer as its arrays on the card have room for: fours are read at once."""
+    return -(-stage.units // 4) * 4
+
+
+def kernels(name: str) -> str:
+    """Source text of a file beside this one."""
+    return files("timesurf.engines").joinpath(name).read_text()
 
 
 def _braces(values: Sequence[int], size: int) -> str:

@@ -1,56 +1,15 @@
 // The general path: one warp a recording, one event at a time, any network, weights that stay for the whole batch.
 //
-// engines/cuda.py writes constants in front of this file:
-//   LAYERS, MAX_DIMENSIONS, DETERMINISTIC, SHARED_SUMS, LANES, WIDE, WRITTEN, NEAR, SUMS, SCRATCH,
-//   PREVIOUS_AT, TRACED, TRACED_PREVIOUS_AT, and SHAPE of each layer
+// Follows card.cu. Further constants of engines/cudaplan.py:
+//   SHARED_SUMS, LANES, WIDE, WRITTEN, NEAR, SUMS, SCRATCH, PREVIOUS_AT, TRACED, TRACED_PREVIOUS_AT
 //
 // A layer's time map is padded, so that a neighbourhood never leaves it: entry j of a surface is map[corner + step[j]].
 // A layer with a small neighbourhood writes its surface out (in shared memory) and measures distances; a wide one (Full)
 // keeps its dot products running, and sums its update by the adjoint, backwards in time:
 //   dC[n, e] = sum over events k at entry e of w_k R_n(k),   w = 1 - v_old,   R_n(k) = sum over later outputs i of n: g_i exp(-(t_i - t_k) / tau)
 
-#define ALL 0xffffffffu
 constexpr int NEVER = -(1 << 30);   // a time; exp2 of the difference to any other is 0
-constexpr float SLACK = 1e-6f;      // as in timesurf.rule
 
-#if DETERMINISTIC                   // sums in fixed point: the same bits in any order
-typedef unsigned long long Sum;
-__device__ __forceinline__ Sum exact(float value) { return (Sum)(long long)llrint((double)value * 0x1p40); }
-__device__ __forceinline__ double total(Sum sum) { return (double)(long long)sum * 0x1p-40; }
-#else
-typedef float Sum;
-__device__ __forceinline__ Sum exact(float value) { return value; }
-__device__ __forceinline__ double total(Sum sum) { return sum; }
-#endif
-__device__ __forceinline__ void add(Sum* sum, float value) { atomicAdd(sum, exact(value)); }
-
-struct Layer {
-  const float* c;       // centroids, [entry of the surface][unit]
-  const float* cc;      // their squared lengths
-  const float* th;      // thresholds
-  const int* step;      // where each entry of a surface lies, from its corner
-  Sum *dc, *dg, *dth;   // sums of gain x surface, of gain, of threshold steps
-  float rate, feedback_rate;               // log2(e) / tau
-  float alpha, beta, gamma, delta, d;      // d as log2(e) / d
-};
-
-struct Args {
-  const int *entry, *t;                    // events of all recordings
-  const long long *start, *stop;           // of each recording
-  const int *label, *order;                // order: which recordings, one after another
-  int recordings, competition, centre;
-  int* next;                               // recordings taken so far
-  int* scratch;                            // [slot][SCRATCH]: maps
-  float4* log; int* log_unit;              // [slot][wide layer][event]: entry, w, gain, time; and the unit that fired
-  long long log_stride;
-  int *kept, *votes;                       // [recording in order][layer], [..][unit]
-  int *winner, *passed; float *distance, *S;   // trace: [event, by order][layer]
-  const long long* trace_at;               // where the trace of each recording in order begins
-  float* surfaces; const long long* row; int surface_layer;
-  Layer layer[LAYERS];
-};
-
-__device__ __forceinline__ float ex2(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 __device__ __forceinline__ float warp_sum(float v) { for (int s = 16; s; s >>= 1) v += __shfl_xor_sync(ALL, v, s); return v; }
 
 constexpr int OWN_WIDE = WIDE ? WIDE : 1;
@@ -64,7 +23,9 @@ struct State {
   int last[OWN_WIDE];
   float dth[LAYERS][LANES], dg[LAYERS][LANES];
   float S[LAYERS], dS[LAYERS];
-  int* near;                 // maps in shared memory
+  int* near;                     // maps in shared memory
+  const Rates* rates;            // of each layer, in shared memory
+  int network;
   int fired[LAYERS], place[LAYERS], x[MAX_DIMENSIONS + 1], p, t, logged[OWN_WIDE];
 };
 
@@ -72,6 +33,8 @@ template <int k, bool LEARN, bool TRACE>
 __device__ __forceinline__ bool forward(const Args& a, State& s, int* scratch, float* ts, Log log, int lane, long long at) {
   constexpr Shape shape = SHAPE[k];
   const Layer& layer = a.layer[k];
+  const float* centroids = layer.c + (long long)s.network * shape.entries * shape.row;
+  const float fade_rate = s.rates[k].fade;
   int* map = (shape.map_near ? s.near : scratch) + shape.map_at;
   int corner = 0, own = s.p;
   #pragma unroll
@@ -87,25 +50,25 @@ __device__ __forceinline__ bool forward(const Args& a, State& s, int* scratch, f
   constexpr int lanes = SHAPE[k].lanes;
   if constexpr (shape.wide) {
     constexpr int q = SHAPE[k].wide_at;
-    const float old = before == NEVER ? 0.f : ex2((before - s.t) * layer.rate), w = 1.f - old;
-    const float fade = ex2((s.last[q] - s.t) * layer.rate);
+    const float old = before == NEVER ? 0.f : ex2((before - s.t) * fade_rate), w = 1.f - old;
+    const float fade = ex2((s.last[q] - s.t) * fade_rate);
     s.norm[q] = s.norm[q] * fade * fade + 1.f - old * old;
     s.last[q] = s.t;
     #pragma unroll
     for (int u = 0; u < lanes; u++) {
       const int n = lane + 32 * u;
-      if (n < shape.units) s.dot[q][u] = fmaf(s.dot[q][u], fade, w * __ldg(layer.c + (long long)own * shape.units + n));
-      s.dist[k][u] = n < shape.units ? s.norm[q] - 2.f * s.dot[q][u] + __ldg(layer.cc + n) : 3e38f;
+      if (n < shape.units) s.dot[q][u] = fmaf(s.dot[q][u], fade, w * __ldg(centroids + (long long)own * shape.row + n));
+      s.dist[k][u] = n < shape.units ? s.norm[q] - 2.f * s.dot[q][u] + layer.cc[s.network * shape.units + n] : 3e38f;
     }
     if (LEARN && lane == 0) log.line[q * a.log_stride + s.logged[q]] = make_float4(__int_as_float(own), w, 0.f, __int_as_float(s.t));
     if (TRACE && a.surfaces && a.surface_layer == k)
       for (int j = lane; j < shape.entries; j += 32)
-        a.surfaces[a.row[at] * shape.entries + j] = map[j] == NEVER ? 0.f : ex2((map[j] - s.t) * layer.rate);
+        a.surfaces[a.row[at] * shape.entries + j] = map[j] == NEVER ? 0.f : ex2((map[j] - s.t) * fade_rate);
   } else {
     float* mine = ts + SHAPE[k].written_at;
     for (int j = lane; j < shape.entries; j += 32) {
       const int then = map[corner + __ldg(layer.step + j)];
-      const float v = then == NEVER ? 0.f : ex2((then - s.t) * layer.rate);
+      const float v = then == NEVER ? 0.f : ex2((then - s.t) * fade_rate);
       mine[j] = v;
       if (TRACE && a.surfaces && a.surface_layer == k) a.surfaces[a.row[at] * shape.entries + j] = v;
     }
@@ -117,7 +80,7 @@ __device__ __forceinline__ bool forward(const Args& a, State& s, int* scratch, f
       if (n < shape.units) {
         sum = 0.f;
         #pragma unroll 8
-        for (int j = 0; j < shape.entries; j++) { const float v = mine[j] - __ldg(layer.c + (long long)j * shape.units + n); sum = fmaf(v, v, sum); }
+        for (int j = 0; j < shape.entries; j++) { const float v = mine[j] - __ldg(centroids + (long long)j * shape.row + n); sum = fmaf(v, v, sum); }
       }
       s.dist[k][u] = sum;
     }
@@ -131,7 +94,7 @@ __device__ __forceinline__ bool forward(const Args& a, State& s, int* scratch, f
   }
   if (f >= shape.units) f = 0;  // nothing but NaN: the host will say so
   const float distance = sqrtf(fmaxf(best, 0.f));
-  const bool pass = distance < __ldg(layer.th + f);
+  const bool pass = distance < layer.th[s.network * shape.units + f];
   s.fired[k] = f;
   if (TRACE && lane == 0) { a.winner[at * LAYERS + k] = f; a.distance[at * LAYERS + k] = distance; a.passed[at] = k + pass; }
   int place = 0;
@@ -160,7 +123,7 @@ __device__ __forceinline__ void judge(const Args& a, State& s, int* scratch, int
   const int* FT = scratch + shape.feedback_at + s.place[k] * shape.units;
   float others = 0.f;
   for (int n = lane; n < shape.units; n += 32)
-    if (n != s.fired[k] && FT[n] != NEVER) others += ex2((FT[n] - s.t) * a.layer[k].feedback_rate);
+    if (n != s.fired[k] && FT[n] != NEVER) others += ex2((FT[n] - s.t) * s.rates[k].feedback);
   s.S[k] = G * (1.f - warp_sum(others) / (shape.units > 1 ? shape.units - 1 : 1));
   float* previous = (float*)scratch + shape.previous_at + s.place[k];
   s.dS[k] = s.S[k] - *previous;
@@ -174,17 +137,18 @@ __device__ __forceinline__ void learn(const Args& a, State& s, const float* ts, 
   constexpr int above = k + 1 < LAYERS ? k + 1 : k;
   const Layer& layer = a.layer[k];
   const float S = s.S[above], dS = s.dS[above];
-  const float gain = layer.alpha * dS + layer.beta * S, step = layer.gamma * dS + layer.delta * S;
-  const bool compete = a.competition && S >= -SLACK && dS >= -SLACK;
+  const Rates& rates = s.rates[k];
+  const float gain = rates.alpha * dS + rates.beta * S, step = rates.gamma * dS + rates.delta * S;
+  const bool compete = (rates.flags & COMPETITION) && S >= -SLACK && dS >= -SLACK;
   const int f = s.fired[k];
   #pragma unroll
   for (int u = 0; u < SHAPE[k].lanes; u++) {
     const int n = lane + 32 * u;
     if (n == f) s.dg[k][u] += gain;
     if (n < shape.units && (n == f || compete)) {
-      const float th = __ldg(layer.th + n), distance = sqrtf(fmaxf(s.dist[k][u], 0.f));
+      const float th = layer.th[s.network * shape.units + n], distance = sqrtf(fmaxf(s.dist[k][u], 0.f));
       if (n == f || distance < th) {
-        const float near = ex2(-(a.centre ? distance : th - distance) * layer.d);
+        const float near = ex2(-(rates.flags & CENTRE ? distance : th - distance) * rates.d);
         s.dth[k][u] += isinf(th) ? 0.f : n == f ? step * near : -step * near;
       }
     }
@@ -199,7 +163,7 @@ __device__ __forceinline__ void learn(const Args& a, State& s, const float* ts, 
     for (int j = lane; j < shape.entries; j += 32) {
       const float value = gain * ts[SHAPE[k].written_at + j];
       if (SHARED_SUMS) shared[SHAPE[k].sums_at + j * shape.units + f] += exact(value);  // this warp's own
-      else add(layer.dc + j * shape.units + f, value);
+      else add(layer.dc + ((long long)s.network * shape.entries + j) * shape.row + f, value);
     }
   }
 }
@@ -230,14 +194,14 @@ __device__ __forceinline__ void backward(const Args& a, State& s, Log log, int l
       for (int i = s.logged[q] - 1; i >= 0; i--) {
         const float4 line = log.line[q * a.log_stride + i];
         const int f = log.unit[q * a.log_stride + i], t = __float_as_int(line.w);
-        const float fade = ex2((t - later) * layer.rate);
+        const float fade = ex2((t - later) * s.rates[k].fade);
         later = t;
         #pragma unroll
         for (int u = 0; u < SHAPE[k].lanes; u++) {
           const int n = lane + 32 * u;
           R[u] = R[u] * fade + (n == f ? line.z : 0.f);
           const float v = line.y * R[u];
-          if (n < shape.units && v != 0.f) add(layer.dc + (long long)__float_as_int(line.x) * shape.units + n, v);
+          if (n < shape.units && v != 0.f) add(layer.dc + ((long long)s.network * shape.entries + __float_as_int(line.x)) * shape.row + n, v);
         }
       }
     }
@@ -245,8 +209,8 @@ __device__ __forceinline__ void backward(const Args& a, State& s, Log log, int l
     for (int u = 0; u < SHAPE[k].lanes; u++) {
       const int n = lane + 32 * u;
       if (n < shape.units) {
-        if (s.dg[k][u] != 0.f) add(layer.dg + n, s.dg[k][u]);
-        if (s.dth[k][u] != 0.f) add(layer.dth + n, s.dth[k][u]);
+        if (s.dg[k][u] != 0.f) add(layer.dg + s.network * shape.units + n, s.dg[k][u]);
+        if (s.dth[k][u] != 0.f) add(layer.dth + s.network * shape.units + n, s.dth[k][u]);
       }
       s.dg[k][u] = s.dth[k][u] = 0.f;
     }
@@ -255,15 +219,16 @@ __device__ __forceinline__ void backward(const Args& a, State& s, Log log, int l
 }
 
 template <int k>
-__device__ __forceinline__ void flush(const Args& a, const Sum* shared) {
+__device__ __forceinline__ void flush(const Args& a, const Sum* shared, int network) {
   if constexpr (k < LAYERS) {
     if constexpr (!SHAPE[k].wide)
       for (int i = threadIdx.x; i < SHAPE[k].entries * SHAPE[k].units; i += blockDim.x) {
         Sum sum = 0;
         for (int w = 0; w < (blockDim.x >> 5); w++) sum += shared[w * SUMS + SHAPE[k].sums_at + i];
-        if (sum != 0) atomicAdd(a.layer[k].dc + i, sum);
+        const long long j = i / SHAPE[k].units, n = i % SHAPE[k].units;
+        if (sum != 0) atomicAdd(a.layer[k].dc + (network * (long long)SHAPE[k].entries + j) * SHAPE[k].row + n, sum);
       }
-    flush<k + 1>(a, shared);
+    flush<k + 1>(a, shared, network);
   }
 }
 
@@ -275,20 +240,27 @@ __device__ __forceinline__ void run(const Args& a) {
   Sum* shared = (Sum*)memory;  // sums, [warp][SUMS]; then surfaces and maps, [warp][WRITTEN + NEAR]
   constexpr int sums = LEARN && SHARED_SUMS ? SUMS : 0;
   float* ts = (float*)(shared + warps * sums) + warp * (WRITTEN + NEAR);
+  const int network = blockIdx.y, batch = *a.batch, from = a.bounds[batch], to = a.bounds[batch + 1];
+  __shared__ Rates rates[LAYERS];
+  if (threadIdx.x < LAYERS) rates[threadIdx.x] = rates_now(a, network, threadIdx.x);
   for (int i = threadIdx.x; i < warps * sums; i += blockDim.x) shared[i] = 0;
   __syncthreads();
-  const long long slot = (long long)blockIdx.x * warps + warp;
+  const long long slot = ((long long)network * gridDim.x + blockIdx.x) * warps + warp;
   int* scratch = a.scratch + slot * (TRACE ? TRACED : SCRATCH);
   const Log log = {a.log + slot * WIDE * a.log_stride, a.log_unit + slot * WIDE * a.log_stride};
   State s = {};
   s.near = (int*)(ts + WRITTEN);
+  s.rates = rates;
+  s.network = network;
   while (true) {
     int q = 0;
-    if (lane == 0) q = atomicAdd(a.next, 1);
+    if (lane == 0) q = from + atomicAdd(a.next + network, 1);
     q = __shfl_sync(ALL, q, 0);
-    if (q >= a.recordings) break;
-    const int r = a.order[q], label = a.label[r];
-    const long long first = a.start[r], last = a.stop[r];
+    if (q >= to) break;
+    const long long out = (long long)network * a.recordings + q;
+    const int label = a.label[out];
+    const long long first = a.start[out], last = a.stop[out];
+    const int began = first < last ? a.t[first] : 0;
     for (int i = lane; i < SCRATCH; i += 32) scratch[i] = i < PREVIOUS_AT ? NEVER : 0;
     if (TRACE) for (int i = SCRATCH + lane; i < TRACED; i += 32) scratch[i] = i < TRACED_PREVIOUS_AT ? NEVER : 0;
     for (int i = lane; i < NEAR; i += 32) s.near[i] = NEVER;
@@ -303,7 +275,7 @@ __device__ __forceinline__ void run(const Args& a) {
     for (long long i = first; i < last; i++) {
       const long long at = TRACE ? a.trace_at[q] + i - first : 0;
       int rest = a.entry[i];
-      s.t = a.t[i];
+      s.t = (int)((unsigned)a.t[i] - (unsigned)began);  // clocks may wrap: only differences count
       s.p = rest % input.polarities; rest /= input.polarities;
       #pragma unroll
       for (int d = input.dimensions - 1; d >= 0; d--) { s.x[d] = rest % input.field[d]; rest /= input.field[d]; }
@@ -324,39 +296,17 @@ __device__ __forceinline__ void run(const Args& a) {
     }
     #pragma unroll
     for (int u = 0; u < SHAPE[LAYERS - 1].lanes; u++)
-      if (lane + 32 * u < SHAPE[LAYERS - 1].units) a.votes[(long long)q * SHAPE[LAYERS - 1].units + lane + 32 * u] = votes[u];
+      if (lane + 32 * u < SHAPE[LAYERS - 1].units) a.votes[out * SHAPE[LAYERS - 1].units + lane + 32 * u] = votes[u];
     #pragma unroll
-    for (int k = 0; k < LAYERS; k++) if (lane == 0) a.kept[(long long)q * LAYERS + k] = kept[k];
+    for (int k = 0; k < LAYERS; k++) if (lane == 0) a.kept[out * LAYERS + k] = kept[k];
+    if (LEARN && lane == 0) atomicAdd(a.output + network, kept[LAYERS - 1]);
     __syncwarp();
     if (LEARN) backward<0>(a, s, log, lane);
     __syncwarp();
   }
-  if (sums) { __syncthreads(); flush<0>(a, shared); }
+  if (sums) { __syncthreads(); flush<0>(a, shared, blockIdx.y); }
 }
 
 extern "C" __global__ void __launch_bounds__(128) infer(const __grid_constant__ Args a) { run<false, false>(a); }
 extern "C" __global__ void __launch_bounds__(128) trace(const __grid_constant__ Args a) { run<false, true>(a); }
 extern "C" __global__ void __launch_bounds__(128) train(const __grid_constant__ Args a) { run<true, false>(a); }
-
-// Apply the sums of one layer: c += sum(g ts) - sum(g) c, th += steps, never below 0; frozen units stay. One block a unit.
-extern "C" __global__ void update(double* c64, float* c, double* th64, float* th, float* cc, Sum* dc, Sum* dg, Sum* dth, const bool* frozen, int units, long long entries) {
-  const int n = blockIdx.x;
-  const double g = total(dg[n]);
-  double length = 0;
-  for (long long j = threadIdx.x; j < entries; j += blockDim.x) {
-    const long long i = j * units + n;
-    double v = c64[i];
-    if (!frozen[n]) v += total(dc[i]) - g * v;
-    dc[i] = 0; c64[i] = v; c[i] = (float)v;
-    length += (double)c[i] * c[i];
-  }
-  __shared__ double part[256];
-  part[threadIdx.x] = length;
-  __syncthreads();
-  for (int s = blockDim.x / 2; s; s >>= 1) { if (threadIdx.x < s) part[threadIdx.x] += part[threadIdx.x + s]; __syncthreads(); }
-  if (threadIdx.x == 0) {
-    cc[n] = (float)part[0];
-    if (!frozen[n]) { th64[n] = fmax(th64[n] + total(dth[n]), 0.0); th[n] = (float)th64[n]; }
-    dg[n] = 0; dth[n] = 0;
-  }
-}

@@ -1,0 +1,89 @@
+"""How fast a GPU is: events a second of the paper's network for digits, of a deeper one, and of many side by side.
+
+Recordings are like N-MNIST's, an epoch of them. Two clocks: `card`, from where the first kernel begins to where the
+last one ends, and `call`, the whole call with what the host does, from events that are on the card already.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from timesurf.bench import machine, workloads
+from timesurf.engines import Learner, Options
+from timesurf.events import Recordings
+from timesurf.layers import Layer
+from timesurf.model import Network
+from timesurf.rule import Rule
+
+_STILL = Rule(alpha=1e-12, beta=1e-12, gamma=1e-12, delta=1e-12)  # learns, but drifts nowhere while it is timed
+RECORDINGS, DIFFERENT = 60_000, 4096  # in an epoch; all that differ are more than the card's caches hold
+BATCHES = (60_000, 8192, 2048, 512, 128, 32)
+SIDE_BY_SIDE = (1, 4, 16, 64)  # networks, at a batch of 128
+
+
+def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """Measure all; `quick` takes fewer recordings."""
+    from timesurf.engines import cuda
+
+    different, n = (128, 1024) if quick else (DIFFERENT, RECORDINGS)
+    some = workloads.strokes(different)
+    epoch = some[np.arange(n) % different]
+    network = _started(workloads.NMNIST, some)
+    result: dict[str, Any] = {
+        "gpu": machine.gpu(), "machine": machine.describe(),
+        "recordings": n, "events": int(epoch.counts.sum()), "rows": [],
+    }  # fmt: skip
+
+    def measure(what: str, events: int, card: Any, call: Callable[[], Any], **about: Any) -> None:
+        progress(what)
+        seconds = _seconds(card, call)
+        rates = {f"{clock}_events_per_s": events / s for clock, s in seconds.items()}
+        result["rows"].append({"what": what, **about, **rates})
+
+    def inference(what: str, network: Network) -> None:
+        card, total = cuda.card_of(network.stages, 1, False), int(epoch.counts.sum())
+        measure(what, total, card, lambda: cuda.infer_all(network.stages, network.parameters, epoch))
+
+    def training(what: str, network: Network, size: int, *, networks: int = 1, deterministic: bool = False) -> None:
+        parts = [slice(a, min(a + size, len(epoch))) for a in range(0, len(epoch), size)]
+        label, total = network.class_numbers(epoch), networks * int(epoch.counts.sum())
+        learners = [Learner(network.stages, network.parameters.copy(), epoch, label) for _ in range(networks)]
+        rules, options = [[_STILL] * len(parts)] * networks, Options(deterministic=deterministic)
+        card = cuda.card_of(network.stages, networks, deterministic)
+        about = {"batch": size, "networks": networks, "deterministic": deterministic}
+        measure(what, total, card, lambda: cuda.learn_pass(learners, parts, rules, options), **about)
+
+    inference("inference", network)
+    for size in BATCHES:
+        training(f"training, batches of {size:,}", network, size)
+    for size in (2048, 512, 128):
+        training(f"training, batches of {size:,}, the same bits every time", network, size, deterministic=True)
+    epoch = epoch[: n // 4]
+    for count in SIDE_BY_SIDE[: 2 if quick else None]:
+        training(f"training, batches of 128, {count} side by side", network, 128, networks=count)
+    epoch = epoch[: n // 8]
+    deeper = _started(workloads.DEEPER, some)
+    inference("three layers, inference", deeper)
+    training("three layers, training, batches of 2,048", deeper, 2048)
+    return result
+
+
+def _started(layers: tuple[Layer, ...], data: Recordings) -> Network:
+    """A network with a start that keeps every event."""
+    return Network(layers, data.field, data.polarities, range(10), engine="cuda").start(data[:20], margin=1.4)
+
+
+def _seconds(card: Any, call: Callable[[], Any], repeats: int = 3) -> dict[str, float]:
+    """Of the fastest of some calls, by both clocks, after one that warms up."""
+    call()
+    best = {"card": np.inf, "call": np.inf}
+    for _ in range(repeats):
+        began = time.perf_counter()
+        call()
+        best["call"] = min(best["call"], time.perf_counter() - began)
+        best["card"] = min(best["card"], card.seconds())
+    return best
