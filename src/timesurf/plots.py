@@ -195,6 +195,45 @@ def sensitivity(studies: dict[str, Any]) -> Figure:
     return fig
 
 
+def study(figures: dict[str, list[dict[str, Any]]]) -> Figure:
+    """Share of recordings right as settings change: a map for two at a time, a line for one."""
+    fig, axes = figure(1, len(figures), (3.4 * len(figures), 3.2))
+    for ax, (name, rows) in zip(axes[0], figures.items(), strict=True):
+        first, *second = [key for key in rows[0] if key not in ("accuracy", "kept", "recordings")]
+        if second and name != "batch size":
+            _map(ax, rows, first, second[0])
+        else:
+            _lines(ax, rows, first, second)
+        ax.set_title(name, fontsize=9)
+    return fig
+
+
+def _map(ax: Axes, rows: list[dict[str, Any]], down: str, across: str) -> None:
+    ys, xs = ([*dict.fromkeys(row[key] for row in rows)] for key in (down, across))
+    found = {(row[down], row[across]): 100 * row["accuracy"] for row in rows}
+    values = np.array([[found[y, x] for x in xs] for y in ys])
+    ax.imshow(values, cmap="viridis", vmin=max(values.max() - 10, 0), vmax=values.max(), aspect="auto")
+    middle = values.max() - 5
+    for (i, j), value in np.ndenumerate(values):
+        ax.text(
+            j, i, f"{value:.1f}", ha="center", va="center", fontsize=7, color="white" if value < middle else "black"
+        )
+    ax.set(xticks=range(len(xs)), yticks=range(len(ys)), xlabel=across, ylabel=down)
+    ax.set_xticklabels(xs)
+    ax.set_yticklabels(ys)
+
+
+def _lines(ax: Axes, rows: list[dict[str, Any]], along: str, by: list[str]) -> None:
+    for value in dict.fromkeys(row[by[0]] for row in rows) if by else [None]:
+        mine = [row for row in rows if not by or row[by[0]] == value]
+        label = f"{by[0]} x {value}" if by else None
+        ax.plot([str(row[along]) for row in mine], [100 * row["accuracy"] for row in mine], "o-", label=label)
+    if by:
+        ax.legend(fontsize=7)
+    ax.set(xlabel=along, ylabel="recordings right, %")
+    ax.tick_params(axis="x", labelsize=7)
+
+
 def growth(measured: dict[str, list[dict[str, float]]]) -> Figure:
     """Cost of an event as one size of the network grows, a panel a size."""
     fig, axes = figure(1, len(measured), (3.0 * len(measured), 3.0))

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from timesurf.bench import machine, workloads
-from timesurf.engines import Learner, Options
+from timesurf.engines import Learner, Options, pack
+from timesurf.engines.batch import Array
 from timesurf.events import Recordings
 from timesurf.layers import Layer
 from timesurf.model import Network
@@ -22,6 +23,7 @@ from timesurf.rule import Rule
 _STILL = Rule(alpha=1e-12, beta=1e-12, gamma=1e-12, delta=1e-12)  # learns, but drifts nowhere while it is timed
 RECORDINGS, DIFFERENT = 60_000, 4096  # in an epoch; all that differ are more than the card's caches hold
 BATCHES = (60_000, 8192, 2048, 512, 128, 32)
+AGREEING = 64  # recordings
 SIDE_BY_SIDE = (1, 4, 16, 64)  # networks, at a batch of 128
 
 
@@ -30,11 +32,11 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     from timesurf.engines import cuda
 
     different, n = (128, 1024) if quick else (DIFFERENT, RECORDINGS)
-    some = workloads.strokes(different)
+    some = workloads.strokes(different, spread=0.28)
     epoch = some[np.arange(n) % different]
     network = _started(workloads.NMNIST, some)
     result: dict[str, Any] = {
-        "gpu": machine.gpu(), "machine": machine.describe(),
+        "machine": machine.describe("cuda"), "agreement": agreement(network, some[:AGREEING]),
         "recordings": n, "events": int(epoch.counts.sum()), "rows": [],
     }  # fmt: skip
 
@@ -70,6 +72,39 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     inference("three layers, inference", deeper)
     training("three layers, training, batches of 2,048", deeper, 2048)
     return result
+
+
+def agreement(network: Network, recordings: Recordings) -> dict[str, Any]:
+    """How the card's results lie beside those of the CPU engine in float64, which is held to the reference.
+
+    Winners of every event come from the general path, votes and updates from the path that the network takes.
+    """
+    from timesurf.engines import cpu, cuda
+
+    batch = pack(recordings, network.class_numbers(recordings))
+    rule, double = Rule(alpha=1e-6, beta=1e-6, gamma=1e-6, delta=1e-6), Options("float64")
+    stages, start = network.stages, network.parameters
+    ours, right = (engine.infer(stages, start, batch, double, trace=True).trace for engine in (cuda, cpu))
+    assert ours is not None and right is not None  # noqa: PT018
+    learnt = [start.copy(), start.copy()]
+    votes = [
+        engine.learn_batch(stages, parameters, rule, batch, double).votes
+        for engine, parameters in zip((cuda, cpu), learnt, strict=True)
+    ]
+
+    def apart(before: Array, *after: Array) -> float:
+        mine, theirs = (a - before for a in after)
+        return float(np.linalg.norm(mine - theirs) / np.linalg.norm(theirs))
+
+    other = ours.winner != right.winner
+    return {
+        "events": len(batch.entry),
+        "winners_differ": other.sum(axis=0).tolist(),
+        "largest_gap": float(np.abs(ours.distance - right.distance)[other].max(initial=0)),
+        "votes_differ": int(np.abs(votes[0] - votes[1]).sum()) // 2,
+        "centroid_steps_differ": [apart(c, *(of.centroids[k] for of in learnt)) for k, c in enumerate(start.centroids)],
+        "threshold_steps_differ": apart(start.thresholds[0], *(of.thresholds[0] for of in learnt)),
+    }
 
 
 def _started(layers: tuple[Layer, ...], data: Recordings) -> Network:

@@ -11,8 +11,8 @@ from typing import Any
 from timesurf import __version__
 
 
-def describe() -> dict[str, Any]:
-    """Processor, cores, system and versions: figures mean little without them."""
+def describe(engine: str = "cpu") -> dict[str, Any]:
+    """Processor, cores, system and versions, and the GPU of that engine: figures mean little without them."""
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -20,6 +20,7 @@ def describe() -> dict[str, Any]:
         "python": platform.python_version(),
         "timesurf": __version__,
         **{name: _version(name) for name in ("numpy", "numba", "scikit-learn")},
+        **({"gpu": gpu()} if engine == "cuda" else {}),
     }
 
 

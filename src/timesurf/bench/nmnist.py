@@ -57,6 +57,7 @@ def run(
     seed: int = 0,
     *,
     rows: Sequence[str] = tuple(ROWS),
+    engine: str = "cpu",
     progress: Told | None = None,
     finished: Told | None = None,
 ) -> dict[str, Any]:
@@ -64,6 +65,7 @@ def run(
 
     splits : of recordings as `datasets.nmnist.prepared` gives them
     data : what they are, in words
+    engine : of the networks; backpropagation and classifiers stay on the CPU
     progress, finished : called with what is being done, and with what has come of it
     """
     unknown = [name for name in rows if name not in ROWS]
@@ -78,7 +80,7 @@ def run(
                 continue
             what = f"{f'fold {number} of {len(splits)}: ' if len(splits) > 1 else ''}{ROWS[name]}"
             tell(what)
-            row = _ROWS[name](split, seed, lambda news, what=what: tell(f"{what}: {news}"))  # type: ignore[misc]
+            row = _ROWS[name](split, seed, lambda news, what=what: tell(f"{what}: {news}"), engine)  # type: ignore[misc]
             found[name].append(row)
             if finished:
                 finished(
@@ -86,13 +88,13 @@ def run(
                 )
     first = splits[0]
     settings = {
-        "train": len(first.train), "test": len(first.test), "splits": len(splits), "seed": seed,
+        "train": len(first.train), "test": len(first.test), "splits": len(splits), "seed": seed, "engine": engine,
         "events": int(first.train.counts.sum() + first.test.counts.sum()),
         "preset": nmnist(len(first.train)).to_dict(),
     }  # fmt: skip
     return {
         "data": data, **{name: summary(of) for name, of in found.items() if of},
-        "settings": settings, "machine": machine.describe(), "seconds": time.perf_counter() - began,
+        "settings": settings, "machine": machine.describe(engine), "seconds": time.perf_counter() - began,
     }  # fmt: skip
 
 
@@ -106,7 +108,7 @@ def folds(recordings: Recordings, number: int, seed: int, images: Array | None =
         yield Split(recordings[train], recordings[test], pictures)
 
 
-def sup3r(split: Split, seed: int, told: Told, preset: Preset | None = None) -> dict[str, Any]:
+def sup3r(split: Split, seed: int, told: Told, engine: str = "cpu", preset: Preset | None = None) -> dict[str, Any]:
     """The preset's network, trained end to end."""
     preset = preset or nmnist(len(split.train))
 
@@ -114,7 +116,9 @@ def sup3r(split: Split, seed: int, told: Told, preset: Preset | None = None) -> 
         told(f"{heard.done / heard.total:.0%}, {heard.accuracy:.0%} of events right, {heard.kept:.0%} kept")
 
     start = time.perf_counter()
-    network = preset.network(split.train, CLASSES, seed).fit(split.train, **preset.training(), progress=news)
+    network = preset.network(split.train, CLASSES, seed, engine=engine).fit(
+        split.train, **preset.training(), progress=news
+    )
     seconds = time.perf_counter() - start
     start = time.perf_counter()
     outcome = network.infer(split.test)
@@ -141,19 +145,19 @@ def early(network: Network, recordings: Recordings) -> dict[str, list[float]]:
     return {"events": after.tolist(), "accuracy": right.mean(axis=0).tolist()}
 
 
-def sup3r_printed(split: Split, seed: int, told: Told) -> dict[str, Any]:
+def sup3r_printed(split: Split, seed: int, told: Told, engine: str) -> dict[str, Any]:
     """The same at the time constants that the paper prints."""
-    return sup3r(split, seed, told, nmnist(len(split.train), taus=PRINTED))
+    return sup3r(split, seed, told, engine, nmnist(len(split.train), taus=PRINTED))
 
 
-def ann_mnist(split: Split, seed: int, told: Told) -> dict[str, Any]:
+def ann_mnist(split: Split, seed: int, told: Told, engine: str) -> dict[str, Any]:
     """As the paper has it, on the still images of the digits."""
     assert split.images is not None
     train, test = (images / np.float32(255) for images in split.images)
     return _backpropagated(train, test, split, seed, told)
 
 
-def ann_events(split: Split, seed: int, told: Told) -> dict[str, Any]:
+def ann_events(split: Split, seed: int, told: Told, engine: str) -> dict[str, Any]:
     """The same on what the recordings look like when time is forgotten."""
     return _backpropagated(ann.event_images(split.train), ann.event_images(split.test), split, seed, told)
 
@@ -170,18 +174,20 @@ def _backpropagated(train: Array, test: Array, split: Split, seed: int, told: To
     return {"accuracy": float(right.mean()), "tested": len(test), "seconds": seconds}
 
 
-def hots_linear(split: Split, seed: int, told: Told) -> dict[str, Any]:
+def hots_linear(split: Split, seed: int, told: Told, engine: str) -> dict[str, Any]:
     """The same first layer, k-means alone, and a linear classifier on what won where."""
     preset = nmnist(len(split.train))
     start = time.perf_counter()
-    network = hots.fit_kmeans(preset.network(split.train, CLASSES, seed), split.train, sample=preset.sample)
+    network = hots.fit_kmeans(
+        preset.network(split.train, CLASSES, seed, engine=engine), split.train, sample=preset.sample
+    )
     return _classified(network, 0, hots.linear_classifier(seed), split, start, told, places=True)
 
 
-def hots_svm(split: Split, seed: int, told: Told) -> dict[str, Any]:
+def hots_svm(split: Split, seed: int, told: Told, engine: str) -> dict[str, Any]:
     """HOTS as published: two layers of k-means, histograms of the second, a polynomial SVM."""
     start = time.perf_counter()
-    network = replace(nmnist(len(split.train)), layers=HOTS).network(split.train, CLASSES, seed)
+    network = replace(nmnist(len(split.train)), layers=HOTS).network(split.train, CLASSES, seed, engine=engine)
     network = hots.fit_kmeans(network, split.train, sample=50)
     return _classified(network, 1, hots.polynomial_svm(seed), split, start, told, places=False)
 
@@ -198,7 +204,7 @@ def _classified(
     return {"accuracy": accuracy, "tested": len(split.test), "kept": 1.0, "seconds": seconds}
 
 
-_ROWS: dict[str, Callable[[Split, int, Told], dict[str, Any]]] = {
+_ROWS: dict[str, Callable[[Split, int, Told, str], dict[str, Any]]] = {
     "sup3r": sup3r, "sup3r_printed": sup3r_printed, "ann_mnist": ann_mnist, "ann_events": ann_events,
     "hots_linear": hots_linear, "hots_svm": hots_svm,
 }  # fmt: skip

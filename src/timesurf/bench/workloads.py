@@ -21,16 +21,19 @@ def strokes(
     field: tuple[int, int] = (28, 28),
     polarities: int = 1,
     anywhere: bool = False,
+    spread: float = 0.0,
 ) -> Recordings:
     """Recordings like N-MNIST's: a pen stroke that shakes in front of the sensor for 300 ms, labelled 0 to 9.
 
     As with a camera, events fall close together in place and time, and so do the memory accesses they cause.
     `anywhere` scatters them over the field instead, the hardest case for the caches. Polarities are drawn at random.
+    `spread` is the relative standard deviation of how many events a recording has; N-MNIST's is 0.28.
 
     >>> strokes(2, events=100)
     Recordings(2 recordings, 200 events, field 28 x 28, 1 polarity, 2 labels)
     """
     rng = np.random.default_rng(seed)
+    wanted, events = events, round(events * (1 + 2.5 * spread))
     t = np.sort(rng.integers(0, 300_000, (recordings, events)), axis=1)
     corners = rng.uniform(0.2, 0.8, (recordings, 4, 2)) * field
     along = rng.random((recordings, events, 1))
@@ -40,12 +43,18 @@ def strokes(
     if anywhere:
         place = rng.uniform(0, field, place.shape)
     x, y = (np.clip(place[..., d], 0, field[d] - 1).astype(np.uint16).ravel() for d in range(2))
-    offsets = np.arange(recordings + 1) * events
+    p = None if polarities == 1 else rng.integers(0, polarities, len(x)).astype(np.uint8)
+    t, counts = t.ravel().astype(np.int32), np.full(recordings, events)
+    if spread:
+        share = np.clip(wanted / events * (1 + spread * rng.standard_normal(recordings)), 0.1, 1)
+        kept = rng.random((recordings, events)) < share[:, None]
+        counts, kept = kept.sum(axis=1), kept.ravel()
+        x, y, t, p = x[kept], y[kept], t[kept], None if p is None else p[kept]
     return Recordings(
         [x, y],
-        t.ravel().astype(np.int32),
-        None if polarities == 1 else rng.integers(0, polarities, len(x)).astype(np.uint8),
-        offsets,
+        t,
+        p,
+        np.concatenate([[0], np.cumsum(counts)]),
         field=field,
         polarities=polarities,
         labels=np.arange(recordings) % 10,

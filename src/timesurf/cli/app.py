@@ -27,6 +27,7 @@ bench = typer.Typer(help="Reproduce the paper's tables and measure speed.", no_a
 app.add_typer(bench, name="bench")
 console = Console()
 
+Engine = Annotated[str, typer.Option(help="What computes: cpu, or cuda for an NVIDIA GPU.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same figures.")]
 Json = Annotated[Path | None, typer.Option("--json", help="Also write the figures to this file.", dir_okay=False)]
 

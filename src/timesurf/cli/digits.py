@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Json, Seed, bench, check_writable, console, counted, write_json, write_plot
+from timesurf.cli.app import Engine, Json, Seed, bench, check_writable, console, counted, write_json, write_plot
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
 
@@ -34,6 +34,7 @@ def bench_nmnist(
         str, typer.Option(help="Which rows, by name and with commas; others stay as the --json file has them.")
     ] = "",
     train: Annotated[int | None, typer.Option(min=20, help="Learn from the first so many recordings only.")] = None,
+    engine: Engine = "cpu",
     seed: Seed = 0,
     plot: Annotated[Path | None, typer.Option(help="Draw the network and its decisions here.", dir_okay=False)] = None,
     json_file: Json = None,
@@ -56,18 +57,20 @@ def bench_nmnist(
     if npz is not None:
         what, splits = _folded(npz, images, folds, seed)
     else:
-        what, splits = _whole(data, images, train)
+        what, splits = _whole(data, images, train, engine)
     with console.status("Training ...") as status:
         result = table3.run(
-            splits, what, seed, rows=chosen, progress=status.update,
+            splits, what, seed, rows=chosen, engine=engine, progress=status.update,
             finished=lambda news: console.print(news, highlight=False),
         )  # fmt: skip
     result = _with_earlier(json_file, result)
     console.print(_table3(result))
     if "sup3r" in result:
         row = result["sup3r"]
+        about = result["machine"]
+        on = about["gpu"]["name"] if "gpu" in about else f"{about['cores']} cores"
         console.print(
-            f"Sup3r on {result['machine']['cores']} cores: learns from {row['training_events_per_s'] / 1e6:.1f} M "
+            f"Sup3r on {on}: learns from {row['training_events_per_s'] / 1e6:.1f} M "
             f"events/s, decides on {row['events_per_s'] / 1e6:.1f} M.",
             highlight=False,
         )
@@ -148,7 +151,7 @@ def _folded(npz: Path, images: Path | None, folds: int, seed: int) -> tuple[str,
     return what, list(table3.folds(recordings, folds, seed, still))
 
 
-def _whole(data: Path | None, images: Path | None, train: int | None) -> tuple[str, list[Any]]:
+def _whole(data: Path | None, images: Path | None, train: int | None, engine: str) -> tuple[str, list[Any]]:
     """The official split of N-MNIST, or of events simulated from MNIST."""
     from timesurf.bench import nmnist as table3
     from timesurf.datasets import mnist, nmnist, saccades
@@ -157,7 +160,10 @@ def _whole(data: Path | None, images: Path | None, train: int | None) -> tuple[s
     parts: list[Recordings] = []
     for split in ("train", "test"):
         with counted(f"reading the {split} split" if data else f"simulating the {split} split") as told:
-            read = nmnist.read(data, split, progress=told) if data else saccades.digits(images, split, progress=told)
+            if data:
+                read = nmnist.read(data, split, progress=told)
+            else:
+                read = saccades.digits(images, split, engine="cuda" if engine == "cuda" else "cpu", progress=told)
         parts.append(nmnist.prepared(read))
         if data and not nmnist.complete(parts[-1], split):
             console.print(f"{data}: {len(read):,} recordings in {split}, {nmnist.COUNTS[split]:,} in the official one.")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Json, bench, check_writable, console, write_json, write_plot
+from timesurf.cli.app import Engine, Json, bench, check_writable, console, write_json, write_plot
 
 
 @bench.command("speed")
@@ -16,17 +16,21 @@ def bench_speed(
     quick: Annotated[
         bool, typer.Option("--quick", help="Less data, fewer repeats: a look, not a measurement.")
     ] = False,
+    engine: Engine = "cpu",
     plot: Annotated[Path | None, typer.Option(help="Draw how cost grows into this file.", dir_okay=False)] = None,
     json_file: Json = None,
 ) -> None:
-    """Events a second of every job, beside the plain engine and the machine's multiply-add peak.
+    """Events a second of every job, beside the plain engine and the machine's multiply-add peak; or on a GPU.
 
     Example: timesurf bench speed --json speed.json --plot speed.png
     """
+    check_writable(json_file)
+    if engine == "cuda":
+        _on_gpu(quick, json_file)
+        return
     from timesurf import plots
     from timesurf.bench import speed
 
-    check_writable(json_file)
     check_writable(plot)
     with console.status("Measuring ...") as status:
         result = speed.run(quick=quick, progress=lambda what: status.update(f"Measuring {what} ..."))
@@ -40,6 +44,29 @@ def bench_speed(
         highlight=False,
     )
     write_plot(plot, lambda: plots.growth(result["growth"]))
+    write_json(json_file, result)
+
+
+def _on_gpu(quick: bool, json_file: Path | None) -> None:
+    from timesurf import engines
+    from timesurf.bench import gpu
+
+    engines.load("cuda")  # says what is missing
+    with console.status("Measuring ...") as status:
+        result = gpu.run(quick=quick, progress=lambda what: status.update(f"Measuring {what} ..."))
+    table = Table(title=f"Events a second on one {result['machine']['gpu']['name']}, in thousands of millions")
+    for column in ("", "on the card", "whole call"):
+        table.add_column(column, justify="right" if column else "left")
+    for row in result["rows"]:
+        table.add_row(row["what"], *(f"{row[f'{clock}_events_per_s'] / 1e9:.2f}" for clock in ("card", "call")))
+    console.print(table)
+    close = result["agreement"]
+    console.print(
+        f"Beside the CPU in float64, {close['events']:,} events: winners differ at {close['winners_differ']} (ties, "
+        f"up to {close['largest_gap']:.1e}), votes at {close['votes_differ']}; steps of centroids by "
+        f"{', '.join(f'{step:.1e}' for step in close['centroid_steps_differ'])} of their length.",
+        highlight=False,
+    )
     write_json(json_file, result)
 
 

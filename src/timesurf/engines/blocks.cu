@@ -24,6 +24,7 @@ constexpr int DOT = 0, FEED = ROW, CLOCK = 2 * ROW, PREVIOUS = CLOCK + 1, TAKEN 
 constexpr int MAPS = CLOCK + 3, DOTS = CLOCK + 4, SIGNS = CLOCK + 5, BACK = CLOCK + 6, CONTROL = CLOCK + 8;
 constexpr int SURFACES = 32 * STRIDE, PER_WARP = MAP + SURFACES + 64 + CONTROL;
 constexpr float NEVER = -1e30f;                     // a time
+constexpr int UNROLLED_EVENTS = LEARN ? 1 : 8, UNROLLED_STEPS = LEARN ? 2 : KS;   // code that learns is long enough for its cache
 constexpr int RESET = 1 << 30;                      // us: the clock of the last layer's map starts again
 
 __device__ __forceinline__ float root(float x) { float y; asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
@@ -38,6 +39,11 @@ __device__ __forceinline__ unsigned low(unsigned v, unsigned top) { return __flo
 __device__ __forceinline__ void product(float* d, const unsigned* a, unsigned b0, unsigned b1) {
   asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+__device__ __forceinline__ void fetch(const int* place) { asm volatile("prefetch.global.L1 [%0];" ::"l"(place)); }
+__device__ __forceinline__ int shared_by_block(const int* place) {   // as other warps of the block left it
+  int v; asm volatile("ld.relaxed.cta.global.s32 %0, [%1];" : "=r"(v) : "l"(place) : "memory"); return v;
 }
 
 __device__ __forceinline__ void add_four(Sum* sum, const float* v) {
@@ -241,7 +247,7 @@ __device__ __forceinline__ void run(const Args& a) {
       }
       line[lane] = make_int2(map_at + corner(entry) * 4 + (entry % POLARITIES << 20), __float_as_int((float)time));
       __syncwarp();
-      #pragma unroll
+      #pragma unroll UNROLLED_EVENTS
       for (int k = 0; k < 32; k += 4) {             // the event's own time is written before its surface is read
         int2 event[4]; float v[4 * LOADS];
         #pragma unroll
@@ -277,7 +283,7 @@ __device__ __forceinline__ void run(const Args& a) {
       float dist[2][NT][4], norm[4] = {0.f, 0.f, 0.f, 0.f};
       #pragma unroll
       for (int i = 0; i < 8 * NT; i++) (&dist[0][0][0])[i] = 0.f;
-      #pragma unroll
+      #pragma unroll UNROLLED_STEPS
       for (int ks = 0; ks < KS; ks++) {
         unsigned top[2][4], rest[2][4];
         #pragma unroll
@@ -356,7 +362,8 @@ __device__ __forceinline__ void run(const Args& a) {
       const unsigned same = __match_any_sync(ALL, pass ? e : (1 << 30) | lane), earlier = same & before;
       int then = -1;
       const int clock = base + now;
-      if (GROUP == 1 && pass && !earlier) then = last_map[e];
+      if (GROUP == 1) { if (pass && !earlier) then = last_map[e]; }
+      else if (pass) fetch(last_map + e);           // only into the cache: the blocks before may still write it
       // while that is fetched: how near each distance is to its threshold, or the next surfaces
       if (LEARN) {
         #pragma unroll
@@ -373,12 +380,12 @@ __device__ __forceinline__ void run(const Args& a) {
         }
       } else if (block + GROUP < blocks) { __syncwarp(); build(block + GROUP); }
       await(flags + MAPS, block);
-      if (GROUP > 1 && pass && !earlier) then = *(volatile int*)(last_map + e);
+      if (GROUP > 1 && pass && !earlier) then = shared_by_block(last_map + e);
       const int sibling = __shfl_sync(ALL, clock, 31 - __clz(earlier | 1u));
       if (earlier) then = sibling;
       __syncwarp();
       if (pass && !(same & ~upto)) last_map[e] = clock;
-      if (GROUP > 1) { __threadfence_block(); __syncwarp(); if (lane == 0) hand_on(flags + MAPS, block); }
+      if (GROUP > 1) { __threadfence_block(); __syncwarp(); if (lane == 0) flags[MAPS] = block + 1; }
       const float w = pass ? then < base ? 1.f : 1.f - ex2((float)(then - clock) * fade_last) : 0.f;
       float dot[ROW];
       #pragma unroll
@@ -449,7 +456,7 @@ __device__ __forceinline__ void run(const Args& a) {
       }
       __syncwarp();
       // sums of gain x surface: rows are units, columns entries, summed over events, which are permuted so that no bank is asked twice
-      #pragma unroll
+      #pragma unroll 1
       for (int ks = 0; ks < 4; ks++) {
         const int4 pair = *(int4*)(line + ks * 8 + 2 * t4);
         const int one = pair.x - g8, two = pair.z - g8;

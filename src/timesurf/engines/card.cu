@@ -125,13 +125,16 @@ __device__ __forceinline__ void update_layer(const Args& a, int network) {
   __syncthreads();
   if (!last) return;
   __threadfence();
-  const int lane = threadIdx.x & 31;
-  for (int n = threadIdx.x >> 5; n < units; n += UPDATE_THREADS / 32) {   // a warp a unit
+  const int eighth = threadIdx.x & 7;
+  for (int n = threadIdx.x >> 3; n - (threadIdx.x >> 3) < units; n += UPDATE_THREADS / 8) {   // eight threads a unit
     double length = 0;
-    for (int b = lane; b < blocks; b += 32) length += partial[(long long)b * MAX_ROW + n];
-    for (int s = 16; s; s >>= 1) length += __shfl_xor_sync(ALL, length, s);
+    if (n < units) {
+      #pragma unroll 8
+      for (int b = eighth; b < blocks; b += 8) length += partial[(long long)b * MAX_ROW + n];
+    }
+    for (int s = 4; s; s >>= 1) length += __shfl_xor_sync(ALL, length, s);
     const long long i = first + n;
-    if (lane) continue;
+    if (eighth || n >= units) continue;
     layer.cc[i] = (float)length;
     if (!layer.frozen[i]) { layer.th64[i] = fmax(layer.th64[i] + total(layer.dth[i]), 0.0); layer.th[i] = (float)layer.th64[i]; }
     layer.dg[i] = 0; layer.dth[i] = 0;

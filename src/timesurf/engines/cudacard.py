@@ -240,7 +240,7 @@ class Card:
             kernel(grid, (threads,), (args,), shared_mem=memory)
             self.ended.record()
             return
-        key = (len(parts), grid, threads, memory, args.tobytes())
+        key = (module, len(parts), grid, threads, memory, args.tobytes())
         if key not in self.graphs:
             update = module.get_function("update")
             updates = (_UPDATE_BLOCKS, len(self.stages), self.networks)
@@ -266,7 +266,7 @@ class Card:
         )  # fmt: skip
 
     def _group(self, kind: str, largest: int) -> int:
-        """Warps that share a recording: as many as still leave every multiprocessor work.
+        """Warps that share a recording: as many as leave each of them two recordings; measured from 128 to 8,192.
 
         Sums within a recording are made warp by warp, so where bits must not change neither must this.
         """
@@ -274,7 +274,7 @@ class Card:
             return GROUP
         warps = _multiprocessors() * (8 if kind == "train" else 12)
         side_by_side = 1 if self.deterministic else self.networks
-        return next(group for group in GROUPS if group == 1 or largest * side_by_side * group <= warps)
+        return next(group for group in GROUPS if group == 1 or largest * side_by_side * group <= 2 * warps)
 
     # ------------------------------------------------------------------ memory
 
