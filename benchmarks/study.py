@@ -11,24 +11,27 @@ import json
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 from timesurf import Window, plots, together
-from timesurf.bench import machine
+from timesurf.bench import gpu, machine
 from timesurf.datasets import mnist, nmnist, saccades
+from timesurf.files import replacing
 from timesurf.presets import nmnist as preset
 
-PASSES, HELD_OUT, FEW = 10, 3000, 10_000
+PASSES, HELD_OUT, FEW = 6, 3000, 10_000
 ALPHAS = (0.1, 0.3, 1, 3, 10)  # times the preset's
 TAUS_1, TAUS_2 = (1, 3, 6, 10, 30, 100), (1, 3, 10, 20, 50)  # ms
 BATCHES = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
-UNITS, MANY_UNITS = (4, 8, 16, 32), (64, 128)
+UNITS = (4, 8, 16, 32, 64)
 
 
 class Study:
     """Recordings, and the accuracy of networks on them by what was changed."""
 
-    def __init__(self, images, labels, engine):
-        self.engine, self.began, self.figures = engine, time.perf_counter(), {}
+    def __init__(self, images, labels, engine, json_file):
+        self.engine, self.json_file = engine, json_file
+        self.began, self.figures, self.beside_cpu = time.perf_counter(), {}, {}
         recordings = nmnist.prepared(saccades.simulate(images, labels, engine="cuda" if engine == "cuda" else "cpu"))
         self.train, self.test = recordings[:-HELD_OUT], recordings[-HELD_OUT:]
         base = preset(len(self.train))
@@ -47,6 +50,33 @@ class Study:
             figures = network.evaluate(self.test)
             rows.append(dict(changed) | {"accuracy": figures["majority"], "kept": figures["kept"]})
             print(f"{time.perf_counter() - self.began:6.1f} s  {name}:", rows[-1], flush=True)
+        self.write()
+
+    def engines(self, preset):
+        """The same start and the same order of recordings on the CPU and on the GPU."""
+        few, rows = self.train[:FEW], {}
+        network = preset.network(few, range(10), 0).start(few, **preset.starting())
+        start = network.snapshot()
+        for name in ("cpu", self.engine):
+            network.engine, network.history = name, []
+            network.restore(start).train(few, **preset.learning())
+            figures = network.evaluate(self.test)
+            rows[name] = {"accuracy": figures["majority"], "events_right": figures["accuracy"], "kept": figures["kept"]}
+            print(f"{time.perf_counter() - self.began:6.1f} s  {name}:", rows[name], flush=True)
+        self.beside_cpu = rows | {"agreement": gpu.agreement(network, self.test[:64])}
+        print(self.beside_cpu["agreement"], flush=True)
+        self.write()
+
+    def write(self):
+        """What there is so far: a study that is stopped keeps it."""
+        if self.json_file:
+            result = {
+                "figures": self.figures, "beside_cpu": self.beside_cpu, "train": len(self.train),
+                "few": FEW, "test": len(self.test), "preset": self.base.to_dict(),
+                "machine": machine.describe(self.engine), "seconds": time.perf_counter() - self.began,
+            }  # fmt: skip
+            with replacing(Path(self.json_file)) as file:
+                file.write(json.dumps(result, indent=1).encode())
 
 
 def with_taus(base, lower, upper):
@@ -59,7 +89,7 @@ def with_alpha(base, factor):
 
 
 def main(images_file, json_file=None, png_file=None, engine="cuda"):
-    study = Study(*mnist.read(images_file), engine)
+    study = Study(*mnist.read(images_file), engine, json_file)
     base = study.base
     first, last = base.layers
     grid = {(("tau_1", a), ("tau_2", b)): with_taus(base, a, b) for a in TAUS_1 for b in TAUS_2}
@@ -76,21 +106,15 @@ def main(images_file, json_file=None, png_file=None, engine="cuda"):
             "batch size",
             {(("batch", size), ("alpha", a)): with_alpha(replace(base, batch_size=size), a) for a in (1, 4)},
         )
-    for units in (*UNITS, *MANY_UNITS):
-        wider = replace(base, layers=(replace(first, units=units), last), passes=PASSES if units <= 32 else 5)
-        study.run("units", {(("units", units),): wider})
+    for units in UNITS:
+        study.run("units", {(("units", units),): replace(base, layers=(replace(first, units=units), last))})
     few = study.train[:FEW]
+    if engine != "cpu":
+        study.engines(replace(preset(FEW), passes=PASSES, sample=100))
     middle = Window(3, units=64, tau=first.tau, feedback_tau="1 ms")
     some = replace(preset(FEW), passes=PASSES, sample=100)
     for name, layers in {"32": some.layers, "32, 64 over 3 x 3": (some.layers[0], middle, some.layers[1])}.items():
         study.run("depth", {(("layers", name),): replace(some, layers=layers)}, few)
-    result = {
-        "figures": study.figures, "train": len(study.train), "test": len(study.test), "preset": base.to_dict(),
-        "machine": machine.describe(engine), "seconds": time.perf_counter() - study.began,
-    }  # fmt: skip
-    if json_file:
-        with open(json_file, "w") as file:
-            json.dump(result, file, indent=1)
     if png_file:
         plots.study(study.figures).savefig(png_file, dpi=150)
 

@@ -2,12 +2,13 @@
 
 import shutil
 import subprocess
+from importlib.resources import files
 
 import numpy as np
 import pytest
 
 from timesurf import Full, SettingError, Tile, Window, engines
-from timesurf.engines import cudaplan
+from timesurf.engines import cudablocks, cudaplan
 from timesurf.errors import MissingEngineError
 from timesurf.layers import stack
 
@@ -39,11 +40,34 @@ def test_without_cupy_the_engine_says_what_to_install():
         assert engines.load("auto").__name__ == "timesurf.engines.cpu"
 
 
+def test_blocks_of_events_cover_what_they_say():
+    room = {"learn": True, "group": 1, "shared": 232_448}
+    assert cudablocks.blocks(DIGITS, **room).warps == 8
+    assert cudablocks.blocks(SENTENCES, **room) is None
+    many = stack([Window(9, units=64, tau=1), Full(tau=1)], (28, 28), 1, classes=10)
+    assert cudablocks.blocks(many, **room) is None
+    assert cudablocks.blocks(many, **room | {"learn": False}) is not None
+    small_card = cudablocks.blocks(DIGITS, **room | {"shared": 101_376})
+    assert 2 <= small_card.warps < 8
+    assert small_card.memory <= 101_376
+    assert cudablocks.blocks(DIGITS, **room | {"shared": 49_152}) is None
+
+
+def sources():
+    """Every kernel for some networks, by name."""
+    for name, stages in (("digits", DIGITS), ("sentences", SENTENCES)):
+        for deterministic in (False, True):
+            yield f"general, {name}, deterministic {deterministic}", cudaplan.plan(stages, deterministic).source
+    for learn, group, deterministic in ((True, 1, False), (True, 4, True), (False, 1, False), (False, 4, False)):
+        found = cudablocks.blocks(DIGITS, learn=learn, group=group, shared=101_376, deterministic=deterministic)
+        yield f"blocks, learn {learn}, group {group}", found.source
+    yield "simulator", files("timesurf.datasets").joinpath("exposure.cu").read_text()
+
+
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc, CUDA's compiler, is not here")
-@pytest.mark.parametrize("stages", [DIGITS, SENTENCES], ids=["digits", "sentences"])
-@pytest.mark.parametrize("deterministic", [False, True])
-def test_kernels_compile(stages, deterministic, tmp_path):
-    (tmp_path / "kernels.cu").write_text(cudaplan.plan(stages, deterministic).source)
+@pytest.mark.parametrize(("name", "source"), [pytest.param(*pair, id=pair[0]) for pair in sources()])
+def test_kernels_compile(name, source, tmp_path):
+    (tmp_path / "kernels.cu").write_text(source)
     words = ["nvcc", "-cubin", "-arch=sm_80", "-std=c++17", "-o", "kernels.cubin", "kernels.cu"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

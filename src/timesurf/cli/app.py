@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from timesurf import __version__
@@ -37,7 +38,7 @@ def main() -> None:
     try:
         app()
     except (TimesurfError, OSError) as error:
-        Console(stderr=True).print(f"[bold red]Error:[/] {error}", highlight=False)
+        Console(stderr=True).print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False)
         sys.exit(2)
     except KeyboardInterrupt:
         Console(stderr=True).print("Stopped.")

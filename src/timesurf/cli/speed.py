@@ -60,13 +60,6 @@ def _on_gpu(quick: bool, json_file: Path | None) -> None:
     for row in result["rows"]:
         table.add_row(row["what"], *(f"{row[f'{clock}_events_per_s'] / 1e9:.2f}" for clock in ("card", "call")))
     console.print(table)
-    close = result["agreement"]
-    console.print(
-        f"Beside the CPU in float64, {close['events']:,} events: winners differ at {close['winners_differ']} (ties, "
-        f"up to {close['largest_gap']:.1e}), votes at {close['votes_differ']}; steps of centroids by "
-        f"{', '.join(f'{step:.1e}' for step in close['centroid_steps_differ'])} of their length.",
-        highlight=False,
-    )
     write_json(json_file, result)
 
 

@@ -9,7 +9,7 @@
 //   5. after the last block, backwards: sums of the last layer, a reverse scan: dC[n, e] += w_k R_n(k),
 //      R_n(k) = sum over later outputs i of n: g_i exp(-(t_i - t_k) / tau).
 // GROUP warps share a recording where there are too few to fill the card. Block b is of warp b % GROUP; each has a time map of its own,
-// and writes the others' events there too. What goes from block to block is handed on in shared memory, in three chains.
+// and writes the others' events there too. What goes from block to block is handed on in shared memory, in chains.
 //
 // Follows card.cu. Further constants of engines/cudaplan.py: LEARN, GROUP, WARPS, MAP, MAP_STRIDE, OWN
 
@@ -20,8 +20,7 @@ constexpr int KS = (COLUMNS + 7) / 8;               // steps along a surface
 constexpr bool HALF = (COLUMNS - 1) % 8 < 4;        // the last of them has 4 columns
 constexpr int STRIDE = HALF ? 8 * KS - 4 : 8 * KS + 4;   // an odd number of fours: no bank is asked twice
 constexpr int NT = (UNITS + 7) / 8, MT = (UNITS + 15) / 16, LOADS = (ENTRIES + 31) / 32;
-constexpr int DOT = 0, FEED = ROW, CLOCK = 2 * ROW, PREVIOUS = CLOCK + 1, TAKEN = CLOCK + 2;   // places in `control`
-constexpr int MAPS = CLOCK + 3, DOTS = CLOCK + 4, SIGNS = CLOCK + 5, BACK = CLOCK + 6, CONTROL = CLOCK + 8;
+constexpr int DOT = 0, FEED = ROW, CLOCK = 2 * ROW, PREVIOUS = CLOCK + 1, TAKEN = CLOCK + 2, CONTROL = CLOCK + 4;   // places in `control`
 constexpr int SURFACES = 32 * STRIDE, PER_WARP = MAP + SURFACES + 64 + CONTROL;
 constexpr float NEVER = -1e30f;                     // a time
 constexpr int UNROLLED_EVENTS = LEARN ? 1 : 8, UNROLLED_STEPS = LEARN ? 2 : KS;   // code that learns is long enough for its cache
@@ -59,12 +58,20 @@ __device__ __forceinline__ void group_barrier(int group) {
   else asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(GROUP * 32) : "memory");
 }
 
-// A chain hands a value on from block to block: wait until the block before has passed it, then pass it on.
-__device__ __forceinline__ void await(volatile int* chain, int block) {
-  if (GROUP > 1) { while (*chain < block); __syncwarp(); __threadfence_block(); }
+// A chain hands values on from block to block. Each warp of a group has a barrier in it, at which the warp of the block before arrives
+// once the values are there: the n-th time it is waited for, its phase is n, and only the phase's last bit is asked for.
+enum { MAPS, DOTS, SIGNS, BACK, CHAINS };
+typedef unsigned long long Barrier;
+
+__device__ __forceinline__ void await(Barrier* barrier, int phase) {
+  const unsigned at = (unsigned)__cvta_generic_to_shared(barrier);
+  int there = 0;
+  while (!there)
+    asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.s32 %0, 1, 0, p; }"
+                 : "=r"(there) : "r"(at), "r"(phase & 1) : "memory");
 }
-__device__ __forceinline__ void hand_on(volatile int* chain, int block) {
-  if (GROUP > 1) { __threadfence_block(); *chain = block + 1; }
+__device__ __forceinline__ void hand_on(Barrier* barrier) {
+  asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"((unsigned)__cvta_generic_to_shared(barrier)) : "memory");
 }
 
 // Values of all classes into shared memory.
@@ -145,7 +152,14 @@ __device__ __forceinline__ void run(const Args& a) {
   float* ts = map + MAP;
   int2* line = (int2*)(ts + SURFACES);              // of the events of a block
   float* control = own + group * GROUP * PER_WARP + MAP + SURFACES + 64;
-  volatile int* flags = (volatile int*)control;
+  __shared__ Barrier barriers[CHAINS][WARPS];
+  if (GROUP > 1) {
+    if (threadIdx.x < CHAINS * WARPS)
+      asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"((unsigned)__cvta_generic_to_shared(&barriers[0][0] + threadIdx.x)) : "memory");
+    __syncthreads();
+  }
+  const int following = group * GROUP + (member + 1) % GROUP;   // the warp of the next block
+  int forward = 0, backward = 0;                    // blocks that this warp has waited to take over
 
   if (threadIdx.x < 2) rates[threadIdx.x] = rates_now(a, network, threadIdx.x);
   const float* c = a.layer[0].c + (long long)network * ENTRIES * FIRST.row;
@@ -379,13 +393,13 @@ __device__ __forceinline__ void run(const Args& a) {
             }
         }
       } else if (block + GROUP < blocks) { __syncwarp(); build(block + GROUP); }
-      await(flags + MAPS, block);
+      if (GROUP > 1 && block > 0) await(&barriers[MAPS][warp], forward);
       if (GROUP > 1 && pass && !earlier) then = shared_by_block(last_map + e);
       const int sibling = __shfl_sync(ALL, clock, 31 - __clz(earlier | 1u));
       if (earlier) then = sibling;
       __syncwarp();
       if (pass && !(same & ~upto)) last_map[e] = clock;
-      if (GROUP > 1) { __threadfence_block(); __syncwarp(); if (lane == 0) flags[MAPS] = block + 1; }
+      if (GROUP > 1) { __syncwarp(); if (lane == 0 && block + 1 < blocks) hand_on(&barriers[MAPS][following]); }
       const float w = pass ? then < base ? 1.f : 1.f - ex2((float)(then - clock) * fade_last) : 0.f;
       float dot[ROW];
       #pragma unroll
@@ -396,7 +410,7 @@ __device__ __forceinline__ void run(const Args& a) {
         #pragma unroll
         for (int n = 0; n < CLASSES; n++) dot[n] = fmaf(decay, __shfl_up_sync(ALL, dot[n], s), dot[n]);
       }
-      await(flags + DOTS, block);
+      if (GROUP > 1 && block > 0) await(&barriers[DOTS][warp], forward);
       float fed[ROW];
       {
         float carry[2 * ROW];
@@ -420,9 +434,9 @@ __device__ __forceinline__ void run(const Args& a) {
         keep(control + DOT, dot);
         if (LEARN) keep(control + FEED, fed);
         control[CLOCK] = t;
-        hand_on(flags + DOTS, block);
+        if (GROUP > 1 && block + 1 < blocks) hand_on(&barriers[DOTS][following]);
       }
-      if (!LEARN) { __syncwarp(); continue; }
+      if (!LEARN) { __syncwarp(); forward += block > 0; continue; }
 
       float others = 0.f;
       #pragma unroll
@@ -432,11 +446,12 @@ __device__ __forceinline__ void run(const Args& a) {
       const unsigned passed = passing & before;
       float S_before = __shfl_sync(ALL, S, 31 - __clz(passed | 1u));
       const float S_last = __shfl_sync(ALL, S, 31 - __clz(passing | 1u));
-      await(flags + SIGNS, block);
-      const float S_carry = ((volatile float*)control)[PREVIOUS];
+      if (GROUP > 1 && block > 0) await(&barriers[SIGNS][warp], forward);
+      const float S_carry = control[PREVIOUS];
       if (!passed) S_before = S_carry;
       __syncwarp();
-      if (lane == 31) { if (passing) ((volatile float*)control)[PREVIOUS] = S_last; hand_on(flags + SIGNS, block); }
+      if (lane == 31) { if (passing) control[PREVIOUS] = S_last; if (GROUP > 1 && block + 1 < blocks) hand_on(&barriers[SIGNS][following]); }
+      forward += block > 0;
       const float dS = S - S_before;
 
       const float gain = pass ? rates[0].alpha * dS + rates[0].beta * S : 0.f, gain_last = pass ? rates[1].alpha * dS + rates[1].beta * S : 0.f;
@@ -511,7 +526,7 @@ __device__ __forceinline__ void run(const Args& a) {
           for (int n = 0; n < CLASSES; n++) R[n] = fmaf(decay, __shfl_down_sync(ALL, R[n], s), R[n]);
         }
         if (block < blocks - 1) {
-          await(flags + BACK, blocks - 1 - block);
+          if (GROUP > 1) await(&barriers[BACK][warp], backward++);
           float carry[ROW];
           #pragma unroll
           for (int i = 0; i < ROW / 4; i++) *(float4*)(carry + 4 * i) = *(float4*)(control + 4 * i);
@@ -523,7 +538,7 @@ __device__ __forceinline__ void run(const Args& a) {
         if (lane == 0) {
           keep(control + DOT, R);
           control[CLOCK] = t;
-          hand_on(flags + BACK, blocks - 1 - block);
+          if (GROUP > 1 && block > 0) hand_on(&barriers[BACK][following]);
         }
         __syncwarp();
         #pragma unroll
@@ -543,8 +558,8 @@ __device__ __forceinline__ void run(const Args& a) {
     }
     if (GROUP == 1) { if (lane == 0) q = from + slots + atomicAdd(a.next + network, 1); q = __shfl_sync(ALL, q, 0); }
     else {
-      if (member == 0 && lane == 0) flags[TAKEN] = from + slots + atomicAdd(a.next + network, 1);
-      group_barrier(group); q = flags[TAKEN]; group_barrier(group);
+      if (member == 0 && lane == 0) control[TAKEN] = __int_as_float(from + slots + atomicAdd(a.next + network, 1));
+      group_barrier(group); q = __float_as_int(control[TAKEN]); group_barrier(group);
     }
   }
   if (member == 0 && lane == 0) a.base[slot] = base;

@@ -61,7 +61,7 @@ def blocks(
     size = -(-padded[0] * strides[0] // 4) * 4
     half = (entries + learn - 1) % 8 < 4
     surface = 8 * steps - 4 if half else 8 * steps + 4
-    per_warp = size + 32 * surface + 64 + 2 * row(last) + 8
+    per_warp = size + 32 * surface + 64 + 2 * row(last) + 4
     common = steps * tiles * 32 * 16 + 4 * (3 * 8 * tiles + row(last))
     fit = (shared - 1024 - common) // (4 * per_warp)
     warps = min(_WARPS[learn], fit) // group * group
