@@ -274,7 +274,7 @@ class Recordings:
                 if part.min() >= 0 and part.max() < limit:
                     continue
                 i = start + int(np.argmax((part < 0) | (part >= limit)))
-                self._refuse(i, _out_of_bounds(name, int(values[i]), limit))
+                self._refuse(i, refusal(name, int(values[i]), limit))
             since = max(start - 1, 0)  # a step back may fall between two parts
             part = self._t[since:stop]
             back = np.flatnonzero(part[1:] < part[:-1]) + since + 1
@@ -302,7 +302,8 @@ def sizes(coords: Sequence[Array]) -> tuple[int, ...]:
     return tuple(int(x.max()) + 1 if len(x) else 1 for x in coords)
 
 
-def _out_of_bounds(name: str, value: int, limit: int) -> str:
+def refusal(name: str, value: int, limit: int) -> str:
+    """Why a coordinate (by its axis), a polarity or a time is not accepted, and what to do."""
     if name == "t":
         return f"time {value} us is {'negative' if value < 0 else 'beyond 2**62 us'}; times count from 0 up."
     if name == "p":

@@ -322,6 +322,12 @@ class Network:
             self.parameters.frozen[k][units] = frozen
         return self
 
+    def twin(self, parameters: Parameters) -> Network:
+        """A network like this one, with other parameters."""
+        other = self._with_units([stage.units for stage in self.stages[:-1]], self.classes)
+        other.parameters, other.history = parameters, list(self.history)
+        return other
+
     def snapshot(self) -> Parameters:
         """The parameters as they are now, to `restore` later."""
         return self.parameters.copy()

@@ -62,7 +62,7 @@ def test_the_figure_is_drawn(digits):
     from timesurf import plots
 
     few = replace(preset(100), passes=1, sample=30)
-    row = table3.sup3r(next(table3.folds(digits(60), 2, seed=0)), 0, lambda _: None, few)
+    row = table3.sup3r(next(table3.folds(digits(60), 2, seed=0)), 0, lambda _: None, preset=few)
     figure = plots.digits(row)
     assert len(figure.axes) == 6
 

@@ -145,19 +145,19 @@ def early(network: Network, recordings: Recordings) -> dict[str, list[float]]:
     return {"events": after.tolist(), "accuracy": right.mean(axis=0).tolist()}
 
 
-def sup3r_printed(split: Split, seed: int, told: Told, engine: str) -> dict[str, Any]:
+def sup3r_printed(split: Split, seed: int, told: Told, engine: str = "cpu") -> dict[str, Any]:
     """The same at the time constants that the paper prints."""
     return sup3r(split, seed, told, engine, nmnist(len(split.train), taus=PRINTED))
 
 
-def ann_mnist(split: Split, seed: int, told: Told, engine: str) -> dict[str, Any]:
+def ann_mnist(split: Split, seed: int, told: Told, engine: str = "cpu") -> dict[str, Any]:
     """As the paper has it, on the still images of the digits."""
     assert split.images is not None
     train, test = (images / np.float32(255) for images in split.images)
     return _backpropagated(train, test, split, seed, told)
 
 
-def ann_events(split: Split, seed: int, told: Told, engine: str) -> dict[str, Any]:
+def ann_events(split: Split, seed: int, told: Told, engine: str = "cpu") -> dict[str, Any]:
     """The same on what the recordings look like when time is forgotten."""
     return _backpropagated(ann.event_images(split.train), ann.event_images(split.test), split, seed, told)
 
@@ -174,7 +174,7 @@ def _backpropagated(train: Array, test: Array, split: Split, seed: int, told: To
     return {"accuracy": float(right.mean()), "tested": len(test), "seconds": seconds}
 
 
-def hots_linear(split: Split, seed: int, told: Told, engine: str) -> dict[str, Any]:
+def hots_linear(split: Split, seed: int, told: Told, engine: str = "cpu") -> dict[str, Any]:
     """The same first layer, k-means alone, and a linear classifier on what won where."""
     preset = nmnist(len(split.train))
     start = time.perf_counter()
@@ -184,7 +184,7 @@ def hots_linear(split: Split, seed: int, told: Told, engine: str) -> dict[str, A
     return _classified(network, 0, hots.linear_classifier(seed), split, start, told, places=True)
 
 
-def hots_svm(split: Split, seed: int, told: Told, engine: str) -> dict[str, Any]:
+def hots_svm(split: Split, seed: int, told: Told, engine: str = "cpu") -> dict[str, Any]:
     """HOTS as published: two layers of k-means, histograms of the second, a polynomial SVM."""
     start = time.perf_counter()
     network = replace(nmnist(len(split.train)), layers=HOTS).network(split.train, CLASSES, seed, engine=engine)

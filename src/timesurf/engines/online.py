@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import math
 from math import exp, sqrt
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-from timesurf.engines.batch import Batch, Outcome, Parameters
+from timesurf.engines.batch import Array, Batch, Outcome, Parameters
 from timesurf.engines.plan import (
     BLOCK,
     CONTEXT,
@@ -60,39 +61,56 @@ inlined = njit(nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=F
 
 def learn(stages: tuple[Stage, ...], parameters: Parameters, rule: Rule, batch: Batch) -> Outcome:
     """Run the events and update the parameters after each."""
-    p = plan(stages, tuple(_how(stage) for stage in stages))
-    total, layers = p.table[-1], len(stages)
     outcome = Outcome.empty(stages, batch, trace=False)
     outcome.trace = None
+    p, arrays = memory(stages, parameters)
+    run(
+        batch.entry, batch.t, batch.offsets, batch.label, p.gap, *fixed(p, stages, rule), *arrays,
+        outcome.kept, outcome.votes,
+    )  # fmt: skip
+    take_back(p, stages, arrays, parameters)
+    return outcome
+
+
+def fixed(p: Plan, stages: tuple[Stage, ...], rule: Rule) -> tuple[Any, ...]:
+    """What the kernels only read: tables of the network, how fast things fade, rates."""
+    pace = -1 / np.array([(stage.tau, stage.feedback_tau) for stage in stages])
+    rates = rule.per_layer(len(stages))
+    return p.table, p.own, p.start, p.runs, p.out, pace, rates, rule.kernel == "border", rule.competition
+
+
+def memory(stages: tuple[Stage, ...], parameters: Parameters) -> tuple[Plan, tuple[Array, ...]]:
+    """What the kernels change, in their order: centroids and thresholds, then contexts, still empty, and scratch."""
+    p = plan(stages, tuple(_how(stage) for stage in stages))
+    total, layers = p.table[-1], len(stages)
     centroids = np.zeros(total[UPDATE] + VECTOR)
     thresholds = np.full(total[UNIT], np.inf)
     frozen = np.zeros(total[UNIT], dtype=np.bool_)
-    for k in range(layers):
-        frozen[p.table[k, UNIT] :][: stages[k].units] = parameters.frozen[k]
-        _rows(p, k, centroids)[: stages[k].units] = parameters.centroids[k].reshape(stages[k].units, -1)
-        thresholds[p.table[k, UNIT] :][: stages[k].units] = parameters.thresholds[k]
     norms = np.zeros(total[UNIT])
-    for k in range(layers):
+    for k, stage in enumerate(stages):
+        units = slice(p.table[k, UNIT], p.table[k, UNIT] + stage.units)
         rows = _rows(p, k, centroids)
+        rows[: stage.units] = parameters.centroids[k].reshape(stage.units, -1)
+        frozen[units], thresholds[units] = parameters.frozen[k], parameters.thresholds[k]
         norms[p.table[k, UNIT] : p.table[k + 1, UNIT]] = np.einsum("ue,ue->u", rows, rows)
     contexts = [np.full(total[column], NEVER, dtype=np.int64) for column in (CONTEXT, BLOCK, FEEDBACK, PLACE)]
-    run(
-        batch.entry, batch.t, batch.offsets, batch.label, p.table, p.own, p.start, p.runs, p.out, p.gap,
-        -1 / np.array([(stage.tau, stage.feedback_tau) for stage in stages]),
-        rule.per_layer(layers), rule.kernel == "border", rule.competition,
+    return p, (
         centroids, thresholds, frozen, norms, np.ones(total[UNIT]), np.zeros(total[UNIT]),
         np.zeros(total[UPDATE]), np.zeros(total[CONTEXT]), np.zeros(total[CONTEXT], dtype=np.int64),
         np.zeros(total[CONTEXT], dtype=np.bool_), np.zeros((2, layers), dtype=np.int64),
         *contexts, np.zeros(total[STATE]), np.zeros(total[BLOCK]), np.zeros(total[PLACE]), np.zeros(total[PLACE]),
         np.zeros(total[SURFACE]), np.zeros(total[UNIT]), np.zeros((3, layers), dtype=np.int64), np.zeros((2, layers)),
-        outcome.kept, outcome.votes,
     )  # fmt: skip
-    for k in range(layers):
+
+
+def take_back(p: Plan, stages: tuple[Stage, ...], arrays: tuple[Array, ...], parameters: Parameters) -> None:
+    """Centroids and thresholds from the kernels' arrays, of units that are not frozen."""
+    centroids, thresholds = arrays[:2]
+    for k, stage in enumerate(stages):
         free = ~parameters.frozen[k]
-        flat = parameters.centroids[k].reshape(stages[k].units, -1)
-        flat[free] = _rows(p, k, centroids)[: stages[k].units][free]
-        parameters.thresholds[k][free] = thresholds[p.table[k, UNIT] :][: stages[k].units][free]
-    return outcome
+        flat = parameters.centroids[k].reshape(stage.units, -1)
+        flat[free] = _rows(p, k, centroids)[: stage.units][free]
+        parameters.thresholds[k][free] = thresholds[p.table[k, UNIT] :][: stage.units][free]
 
 
 def _how(stage: Stage) -> int:
@@ -108,18 +126,17 @@ def _rows(p: Plan, k: int, centroids: np.ndarray) -> np.ndarray:
     return rows[:, : p.table[k, ENTRIES]]
 
 
-@compiled
-def run(
-    entry,  # IN     (events,) place of each event in the flat input field
-    t,  # IN     (events,) us, since the recording's first event
-    offsets,  # IN     (recordings + 1,)
-    label,  # IN     (recordings,) index of the class, -1 if unknown
+@inlined
+def step(
+    entry,  # IN     place of the event in the flat input field
+    now,  # IN     us, on a clock that never goes back
+    label,  # IN     index of the class, -1 if unknown
+    learn,  # IN     whether to learn from it
     table,  # IN     see engines/plan.py
     own,  # IN
     start,  # IN
     runs,  # IN
     out,  # IN
-    gap,  # IN     us between one recording's end and the next one's beginning
     pace,  # IN     (layers, 2) -1/tau, -1/feedback_tau
     rates,  # IN     (layers, 5) alpha, beta, gamma, delta, d
     border,  # IN     which kernel of the thresholds
@@ -128,84 +145,229 @@ def run(
     thresholds,  # INOUT  every unit's
     frozen,  # IN     units that never change
     norms,  # INOUT  ||c||^2 of every unit
-    scale,  # WORK   A of every unit of Full layers
-    moved,  # WORK   H of every unit of Full layers
-    noted,  # WORK   H when each entry was set, laid out as UPDATE
-    amplitude,  # WORK   a of every entry of Full layers
-    live,  # WORK   entries that have not faded yet
-    is_live,  # WORK
-    frame,  # WORK   (2, layers) t0; how many entries are live
-    context,  # WORK   last time of every input
-    since,  # WORK   when a Full layer's dot products were last brought up to date
-    feedback,  # WORK   last time of every output
-    spoke,  # WORK   last time of any output at each place
-    state,  # WORK   running dot products of Full layers
-    norm,  # WORK   running ||ts||^2 of Full layers
-    crowd,  # WORK   running sum of ftv at each place
-    previous,  # WORK   S of the previous output at each place
-    ts,  # WORK   surfaces of all other layers: the current event's, or those of all blocks
+    scale,  # INOUT  A of every unit of Full layers
+    moved,  # INOUT  H of every unit of Full layers
+    noted,  # INOUT  H when each entry was set, laid out as UPDATE
+    amplitude,  # INOUT  a of every entry of Full layers
+    live,  # INOUT  entries that have not faded yet
+    is_live,  # INOUT
+    frame,  # INOUT  (2, layers) t0; how many entries are live
+    context,  # INOUT  last time of every input
+    since,  # INOUT  when a Full layer's dot products were last brought up to date
+    feedback,  # INOUT  last time of every output
+    spoke,  # INOUT  last time of any output at each place
+    state,  # INOUT  running dot products of Full layers
+    norm,  # INOUT  running ||ts||^2 of Full layers
+    crowd,  # INOUT  running sum of ftv at each place
+    previous,  # INOUT  S of the previous output at each place
+    ts,  # INOUT  surfaces of all other layers: the current event's, or those of all blocks
     dist,  # WORK   its distance to every unit
-    path,  # WORK   (3, layers) the current event's outputs: unit, place, where the surface begins
-    signal,  # WORK   (2, layers) |S|, then S; dS
+    path,  # OUT    (3, layers) the current event's outputs: unit, place, where the surface begins
+    signal,  # OUT    (2, layers) |S|, then S; dS
+):
+    """One event up the hierarchy, and what it teaches the layers: how many of them let it pass."""
+    layers = len(table) - 1
+    lowest = min(1, layers - 1)  # nothing learns from the S of the first of several layers
+    location = entry // table[0, POLARITIES]
+    p = entry - location * table[0, POLARITIES]
+    for k in range(layers):
+        if table[k, HOW] != RUNNING:
+            if table[k, HOW] == WRITTEN:
+                surface = write_out(k, now, location, p, table, own, start, runs, pace, context, ts)
+            else:
+                surface = fade(k, now, location, p, table, own, out, pace, since, ts)
+            path[2, k] = surface
+            f = compare(k, surface, table, centroids, ts, dist)
+        else:
+            f = follow(k, now, location, p, table, own, pace, centroids, norms, scale, moved, noted, amplitude,
+                       live, is_live, frame, context, since, state, norm, dist)  # fmt: skip
+        if not dist[table[k, UNIT] + f] < thresholds[table[k, UNIT] + f]:
+            return k
+        location = out[table[k, LOCATION] + location]
+        p = f
+        path[0, k], path[1, k] = f, location
+        if k >= lowest:
+            signal[0, k] = unshared(k, f, location, now, table, pace, feedback, spoke, crowd)
+    G = 1.0 if label == p or label == -1 else -1.0
+    for k in range(lowest, layers):
+        place = table[k, PLACE] + path[1, k]
+        signal[0, k] *= G
+        signal[1, k] = signal[0, k] - previous[place]
+        previous[place] = signal[0, k]
+    if not learn:
+        return layers
+    for k in range(layers):
+        S, dS = signal[0, min(k + 1, layers - 1)], signal[1, min(k + 1, layers - 1)]
+        gain = rates[k, 0] * dS + rates[k, 1] * S
+        if frozen[table[k, UNIT] + path[0, k]]:
+            pass
+        elif table[k, HOW] != RUNNING:
+            approach(k, path[0, k], path[2, k], gain, table, centroids, ts)
+        else:
+            drift(k, path[0, k], gain, now, table, pace, centroids, norms, scale, moved, noted, amplitude, live,
+                  frame, state, norm)  # fmt: skip
+        adjust(k, path[0, k], S, dS, table, rates, border, competition, dist, thresholds, frozen)
+    return layers
+
+
+@compiled
+def run(
+    entry,  # IN     (events,) place of each event in the flat input field
+    t,  # IN     (events,) us, since the recording's first event
+    offsets,  # IN     (recordings + 1,)
+    label,  # IN     (recordings,) index of the class, -1 if unknown
+    gap,  # IN     us between one recording's end and the next one's beginning
+    table,  # IN     see engines/plan.py
+    own,  # IN
+    start,  # IN
+    runs,  # IN
+    out,  # IN
+    pace,  # IN     (layers, 2) -1/tau, -1/feedback_tau
+    rates,  # IN     (layers, 5) alpha, beta, gamma, delta, d
+    border,  # IN     which kernel of the thresholds
+    competition,  # IN
+    centroids,  # INOUT  all layers', laid out as UPDATE; in Full layers v of c = A v
+    thresholds,  # INOUT  every unit's
+    frozen,  # IN     units that never change
+    norms,  # INOUT  ||c||^2 of every unit
+    scale,  # INOUT  A of every unit of Full layers
+    moved,  # INOUT  H of every unit of Full layers
+    noted,  # INOUT  H when each entry was set, laid out as UPDATE
+    amplitude,  # INOUT  a of every entry of Full layers
+    live,  # INOUT  entries that have not faded yet
+    is_live,  # INOUT
+    frame,  # INOUT  (2, layers) t0; how many entries are live
+    context,  # INOUT  last time of every input
+    since,  # INOUT  when a Full layer's dot products were last brought up to date
+    feedback,  # INOUT  last time of every output
+    spoke,  # INOUT  last time of any output at each place
+    state,  # INOUT  running dot products of Full layers
+    norm,  # INOUT  running ||ts||^2 of Full layers
+    crowd,  # INOUT  running sum of ftv at each place
+    previous,  # INOUT  S of the previous output at each place
+    ts,  # INOUT  surfaces of all other layers: the current event's, or those of all blocks
+    dist,  # WORK   its distance to every unit
+    path,  # OUT    (3, layers) the current event's outputs: unit, place, where the surface begins
+    signal,  # OUT    (2, layers) |S|, then S; dS
     kept,  # OUT    (recordings, layers)
     votes,  # OUT    (recordings, classes)
 ):
     """Every event of every recording through every layer, and what it teaches them."""
     layers = len(kept[0])
-    lowest = min(1, layers - 1)  # nothing learns from the S of the first of several layers
     base = np.int64(0)
     for r in range(len(label)):
         previous[:] = 0
         for i in range(offsets[r], offsets[r + 1]):
-            now = base + t[i]
-            location = np.int64(entry[i]) // table[0, POLARITIES]
-            p = np.int64(entry[i]) - location * table[0, POLARITIES]
-            depth = 0
-            for k in range(layers):
-                if table[k, HOW] != RUNNING:
-                    if table[k, HOW] == WRITTEN:
-                        surface = write_out(k, now, location, p, table, own, start, runs, pace, context, ts)
-                    else:
-                        surface = fade(k, now, location, p, table, own, out, pace, since, ts)
-                    path[2, k] = surface
-                    f = compare(k, surface, table, centroids, ts, dist)
-                else:
-                    f = follow(k, now, location, p, table, own, pace, centroids, norms, scale, moved, noted, amplitude,
-                               live, is_live, frame, context, since, state, norm, dist)  # fmt: skip
-                if not dist[table[k, UNIT] + f] < thresholds[table[k, UNIT] + f]:
-                    break
-                location = out[table[k, LOCATION] + location]
-                p = f
-                path[0, k], path[1, k] = f, location
+            depth = step(
+                np.int64(entry[i]), base + t[i], label[r], True,
+                table, own, start, runs, out, pace, rates, border, competition, centroids, thresholds, frozen, norms,
+                scale, moved, noted, amplitude, live, is_live, frame, context, since, feedback, spoke, state, norm,
+                crowd, previous, ts, dist, path, signal,
+            )  # fmt: skip
+            for k in range(depth):
                 kept[r, k] += 1
-                depth += 1
-                if k >= lowest:
-                    signal[0, k] = unshared(k, f, location, now, table, pace, feedback, spoke, crowd)
-            if depth < layers:
-                continue
-            votes[r, p] += 1
-            G = 1.0 if label[r] == p or label[r] == -1 else -1.0
-            for k in range(lowest, layers):
-                place = table[k, PLACE] + path[1, k]
-                signal[0, k] *= G
-                signal[1, k] = signal[0, k] - previous[place]
-                previous[place] = signal[0, k]
-            for k in range(layers):
-                S, dS = signal[0, min(k + 1, layers - 1)], signal[1, min(k + 1, layers - 1)]
-                gain = rates[k, 0] * dS + rates[k, 1] * S
-                if frozen[table[k, UNIT] + path[0, k]]:
-                    pass
-                elif table[k, HOW] != RUNNING:
-                    approach(k, path[0, k], path[2, k], gain, table, centroids, ts)
-                else:
-                    drift(k, path[0, k], gain, now, table, pace, centroids, norms, scale, moved, noted, amplitude, live,
-                          frame, state, norm)  # fmt: skip
-                adjust(k, path[0, k], S, dS, table, rates, border, competition, dist, thresholds, frozen)
+            if depth == layers:
+                votes[r, path[0, layers - 1]] += 1
         if offsets[r + 1] > offsets[r]:
             base += t[offsets[r + 1] - 1] + gap
-    for k in range(layers):
+    finish(base, table, pace, centroids, scale, moved, noted, amplitude, live, is_live, frame)
+
+
+@compiled
+def push(
+    events,  # IN     (coordinates + 2, room) int64: coordinates, polarity, time of every event
+    n,  # IN     how many there are
+    sizes,  # IN     (coordinates + 1,) of the field, and polarities
+    clock,  # INOUT  (3,) when the stream began; time of its latest event, and of its latest vote; -1 before the first
+    wrong,  # OUT    (2,) which row and which event is refused
+    forget,  # IN     -1 / tau of the vote; 0 for a plain count
+    learn,  # IN
+    table,  # IN     see engines/plan.py
+    own,  # IN
+    start,  # IN
+    runs,  # IN
+    out,  # IN
+    pace,  # IN     (layers, 2) -1/tau, -1/feedback_tau
+    rates,  # IN     (layers, 5) alpha, beta, gamma, delta, d
+    border,  # IN     which kernel of the thresholds
+    competition,  # IN
+    centroids,  # INOUT  all layers', laid out as UPDATE; in Full layers v of c = A v
+    thresholds,  # INOUT  every unit's
+    frozen,  # IN     units that never change
+    norms,  # INOUT  ||c||^2 of every unit
+    scale,  # INOUT  A of every unit of Full layers
+    moved,  # INOUT  H of every unit of Full layers
+    noted,  # INOUT  H when each entry was set, laid out as UPDATE
+    amplitude,  # INOUT  a of every entry of Full layers
+    live,  # INOUT  entries that have not faded yet
+    is_live,  # INOUT
+    frame,  # INOUT  (2, layers) t0; how many entries are live
+    context,  # INOUT  last time of every input
+    since,  # INOUT  when a Full layer's dot products were last brought up to date
+    feedback,  # INOUT  last time of every output
+    spoke,  # INOUT  last time of any output at each place
+    state,  # INOUT  running dot products of Full layers
+    norm,  # INOUT  running ||ts||^2 of Full layers
+    crowd,  # INOUT  running sum of ftv at each place
+    previous,  # INOUT  S of the previous output at each place
+    ts,  # INOUT  surfaces of all other layers: the current event's, or those of all blocks
+    dist,  # WORK   its distance to every unit
+    path,  # OUT    (3, layers) the current event's outputs: unit, place, where the surface begins
+    signal,  # OUT    (2, layers) |S|, then S; dS
+    kept,  # INOUT  (layers,) events that each layer let pass
+    votes,  # INOUT  (classes,)
+    index,  # OUT    (room,) which events came out
+    fired,  # OUT    (room,) their classes
+    sure,  # OUT    (room,) their S
+):
+    """A packet of a stream: how many events came out, or -1 where one is refused and none was taken."""
+    layers, times = len(kept), len(events) - 1
+    latest = clock[1]
+    for i in range(n):
+        for d in range(times):
+            if events[d, i] < 0 or events[d, i] >= sizes[d]:
+                wrong[0], wrong[1] = d, i
+                return -1
+        if events[times, i] < latest or events[times, i] < 0:
+            wrong[0], wrong[1] = times, i
+            return -1
+        latest = events[times, i]
+    if n > 0 and clock[0] < 0:
+        clock[0] = events[times, 0]
+    found = 0
+    for i in range(n):
+        entry = np.int64(0)
+        for d in range(times):
+            entry = entry * sizes[d] + events[d, i]
+        now = events[times, i] - clock[0]
+        depth = step(
+            entry, now, -1, learn,
+            table, own, start, runs, out, pace, rates, border, competition, centroids, thresholds, frozen, norms,
+            scale, moved, noted, amplitude, live, is_live, frame, context, since, feedback, spoke, state, norm,
+            crowd, previous, ts, dist, path, signal,
+        )  # fmt: skip
+        for k in range(depth):
+            kept[k] += 1
+        if depth == layers:
+            if forget < 0:
+                faded = exp((events[times, i] - clock[2]) * forget) if clock[2] >= 0 else 0.0
+                for c in range(len(votes)):
+                    votes[c] *= faded
+            votes[path[0, layers - 1]] += 1
+            index[found], fired[found], sure[found] = i, path[0, layers - 1], signal[0, layers - 1]
+            found += 1
+            clock[2] = events[times, i]
+    if n > 0:
+        clock[1] = events[times, n - 1]
+    return found
+
+
+@compiled
+def finish(now, table, pace, centroids, scale, moved, noted, amplitude, live, is_live, frame):
+    """Carry out what Full layers still owe their centroids."""
+    for k in range(len(table) - 1):
         if table[k, HOW] == RUNNING:
-            catch_up(k, base, table, pace, centroids, moved, noted, amplitude, live, is_live, frame)
+            catch_up(k, now, table, pace, centroids, moved, noted, amplitude, live, is_live, frame)
             for u in range(table[k, UNITS]):
                 fold(k, u, scale[table[k, UNIT] + u], table, centroids)
 
