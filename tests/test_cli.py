@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from timesurf import cli
@@ -48,18 +49,19 @@ def test_mistakes_end_with_a_message_and_code_2(words, tmp_path, monkeypatch):
     assert done.stderr.strip()
 
 
-def test_every_command_has_help_with_an_example():
-    for words in (
-        ["demo"],
-        ["warmup"],
-        ["bench", "classification"],
-        ["bench", "speed"],
-        ["bench", "continual"],
-        ["bench", "incremental"],
-        ["bench", "nmnist"],
-        ["bench", "saccades"],
-    ):
-        assert f"Example: timesurf {' '.join(words)}" in " ".join(run(cli.app, [*words, "--help"]).output.split())
+def commands(group=None, words=()):
+    """Every command there is, by its words."""
+    group = group or get_command(cli.app)
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*words, name))
+        else:
+            yield (*words, name)
+
+
+@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
+def test_every_command_has_help_with_an_example(words):
+    assert f"Example: timesurf {' '.join(words)}" in " ".join(run(cli.app, [*words, "--help"]).output.split())
 
 
 def test_version():

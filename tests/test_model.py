@@ -209,3 +209,24 @@ def test_a_start_sees_every_class():
     layers = [Tile((5, 5), units=3, tau="2 ms"), Full(tau=1)]
     network = Network(layers, data.field, 1, ["v/vyty", "vxvyty"], seed=0)
     assert network.start(lonely, start="kmeans", sample=3).infer(data).votes.shape == (30, 2)
+
+
+def test_a_network_shows_itself_in_a_notebook_and_travels_between_processes(data):
+    import pickle
+
+    strange = Network(SENTENCES.layers, data.field, data.polarities, ["<b>", "b"])
+    assert "&lt;b&gt;" in strange._repr_html_()
+    assert "not trained yet" in strange._repr_html_()
+    network = SENTENCES.network(data, sentences.TASK1, 0).start(data)
+    again = pickle.loads(pickle.dumps(network))
+    np.testing.assert_array_equal(again.infer(data[:3]).votes, network.infer(data[:3]).votes)
+
+
+def test_inference_runs_in_many_threads_at_a_time(data):
+    from concurrent.futures import ThreadPoolExecutor
+
+    network = SENTENCES.network(data, sentences.TASK1, 0).start(data)
+    alone = network.infer(data).votes
+    with ThreadPoolExecutor(4) as pool:
+        for votes in pool.map(lambda _: network.infer(data).votes, range(8)):
+            np.testing.assert_array_equal(votes, alone)

@@ -19,6 +19,7 @@ _HOME = {
     "Outcome": "engines",
     "Recordings": "events",
     "Rule": "rule",
+    "Session": "stream",
     "SettingError": "errors",
     "Sup3rClassifier": "estimator",
     "Tile": "layers",
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from timesurf.layers import Window as Window
     from timesurf.model import Network as Network
     from timesurf.rule import Rule as Rule
+    from timesurf.stream import Session as Session
 
 
 def __getattr__(name: str) -> Any:

@@ -159,6 +159,21 @@ class Recordings:
         same._check_labels()
         return same
 
+    def on_field(self, field: Sequence[int], polarities: int) -> Recordings:
+        """The same recordings on a field, and of polarities, that are at least as many.
+
+        >>> Recordings([[3, 2]], t=[0, 7], field=(4,)).on_field((10,), 2)
+        Recordings(1 recordings, 2 events, field 10, 2 polarities, no labels)
+        """
+        sizes = [_size(n, "field") for n in field]
+        if len(sizes) != len(self.field) or any(a > b for a, b in zip(self.field, sizes, strict=True)):
+            raise EventError(f"A field of {self.field} does not fit into one of {tuple(field)}.")
+        if polarities < self.polarities:
+            raise EventError(f"{self.polarities} polarities do not fit into {polarities}.")
+        same = self[:]
+        same.field, same.polarities = tuple(sizes), _size(polarities, "polarities")
+        return same
+
     def gather(self, values: Array) -> Array:
         """The stretches of these recordings out of a flat array; a view where they lie end to end."""
         if len(self) == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from timesurf.init import Start, initialise
 from timesurf.init import check as check_start
 from timesurf.layers import Layer, Stage, stack
 from timesurf.rule import Rule
+from timesurf.times import readable
 from timesurf.training import Progress, Schedule, parts
 
 Array = NDArray[Any]
@@ -117,6 +119,22 @@ class Network:
     def __repr__(self) -> str:
         lines = [f"Network on a field of {' x '.join(map(str, self.field))}, {len(self.classes)} classes"]
         return "\n".join([*lines, *(f"  {k}  {stage}" for k, stage in enumerate(self.stages, start=1))])
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        rows = "".join(
+            f"<tr><td>{k}</td><td>{type(stage.layer).__name__}</td><td>{stage.units}</td>"
+            f"<td>{' x '.join(map(str, stage.surface_shape))}</td><td>{readable(stage.tau)}</td></tr>"
+            for k, stage in enumerate(self.stages, start=1)
+        )
+        head = "".join(f"<th>{name}</th>" for name in ("", "layer", "units", "over", "tau"))
+        state = "not trained yet" if self._parameters is None else f"{len(self.history)} passes"
+        classes = escape(", ".join(map(str, self.classes)))
+        field = " x ".join(map(str, self.field))
+        return (
+            f"<table><caption>Network on a field of {field}, {state}; classes: {classes}</caption>"
+            f"<tr>{head}</tr>{rows}</table>"
+        )
 
     # ------------------------------------------------------------------ learning
 

@@ -64,6 +64,16 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
     return about, tensors
 
 
+def is_model(path: str | Path) -> bool:
+    """Whether a file begins as a model does; `read` says whether it is one."""
+    path = Path(path)
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        begin = file.read(9)
+    return len(begin) == 9 and begin[8:] == b"{" and struct.unpack("<Q", begin[:8])[0] <= _LARGEST_HEADER
+
+
 def parameters_from(tensors: dict[str, Array], stages: tuple[Stage, ...], path: str | Path) -> Parameters:
     """The tensors as parameters of this network, or an error that says which one does not fit."""
     parameters = Parameters([], [])

@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from timesurf.errors import SettingError
 from timesurf.events import Recordings
 from timesurf.init import Start
 from timesurf.layers import Full, Layer, Tile, Window
@@ -97,6 +98,21 @@ def nmnist(recordings: int = 60_000, *, units: int = 32, taus: tuple[Time, Time]
         margin=1.2,
         sample=500,
     )
+
+
+NAMES = ("camera", "nmnist", "sentences")
+
+
+def named(name: str, recordings: int, *, units: int = 32, taus: tuple[Time, Time] | None = None) -> Preset:
+    """A preset by its name, for so many recordings to learn from.
+
+    "camera" and "nmnist" are the same network; the data of "nmnist" is cropped and its polarities are merged.
+    """
+    if name == "sentences":
+        return SENTENCES
+    if name in NAMES:
+        return nmnist(recordings, units=units, taus=taus)
+    raise SettingError(f"preset = {name!r} must be one of {', '.join(NAMES)}.")
 
 
 def _between(least: float, value: float, most: float) -> float:

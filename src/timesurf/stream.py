@@ -117,6 +117,11 @@ class Session:
         )  # fmt: skip
 
     @property
+    def first(self) -> int:
+        """Time of the stream's first event, us; -1 before it."""
+        return int(self._clock[0])
+
+    @property
     def votes(self) -> Array:
         """The vote of every class, faded as of the latest one."""
         return self._votes.copy()

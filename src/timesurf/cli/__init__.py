@@ -1,6 +1,17 @@
 """The command line: one file a group of commands."""
 
-from timesurf.cli import demo, digits, sentences, speed  # noqa: F401  # each adds its commands
+from timesurf.cli import (  # noqa: F401  # each adds its commands
+    data,
+    demo,
+    digits,
+    doctor,
+    learning,
+    live,
+    reporting,
+    sentences,
+    speed,
+    using,
+)
 from timesurf.cli.app import app, main
 
 __all__ = ["app", "main"]

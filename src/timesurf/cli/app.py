@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from timesurf import __version__
-from timesurf.errors import TimesurfError
+from timesurf.errors import SettingError, TimesurfError
 from timesurf.files import replacing
 
 app = typer.Typer(
@@ -28,9 +29,38 @@ bench = typer.Typer(help="Reproduce the paper's tables and measure speed.", no_a
 app.add_typer(bench, name="bench")
 console = Console()
 
+Data = Annotated[str, typer.Argument(help="An .npz, a camera file, a folder of classes, N-MNIST's folder, tonic:NAME.")]
+Split = Annotated[str, typer.Option(help="train or test, where the data has both.")]
+Model = Annotated[Path, typer.Argument(help="A model file.", exists=True, dir_okay=False)]
 Engine = Annotated[str, typer.Option(help="What computes: cpu, or cuda for an NVIDIA GPU.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same figures.")]
 Json = Annotated[Path | None, typer.Option("--json", help="Also write the figures to this file.", dir_okay=False)]
+
+
+def _configured(ctx: typer.Context, value: Path | None) -> Path | None:
+    """Settings of a TOML file become the defaults of the command."""
+    if value is None:
+        return None
+    try:
+        settings = {name.replace("-", "_"): setting for name, setting in tomllib.loads(value.read_text()).items()}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingError(f"{value} is no TOML: {error}") from error
+    known = {parameter.name for parameter in ctx.command.params}
+    unknown = sorted(settings.keys() - known)
+    if unknown:
+        names = ", ".join(sorted(name for name in known if name and name not in ("help", "config")))
+        raise SettingError(f"{value}: no setting {', '.join(unknown)}. There are {names}.")
+    ctx.default_map = settings
+    return value
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", callback=_configured, is_eager=True, exists=True, dir_okay=False,
+        help="Settings from this TOML file, by the names of the options; options given here go first.",
+    ),
+]  # fmt: skip
 
 
 def main() -> None:

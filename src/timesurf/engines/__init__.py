@@ -76,7 +76,7 @@ def load(name: str) -> Engine:
     'timesurf.engines.reference'
     """
     if name == "auto":
-        name = "cuda" if _has_gpu() else "cpu"
+        name = "cuda" if has_gpu() else "cpu"
     if name not in ENGINES:
         raise SettingError(f"engine = {name!r} is unknown. Choose auto or one of {', '.join(ENGINES)}.")
     try:
@@ -87,7 +87,8 @@ def load(name: str) -> Engine:
         ) from error
 
 
-def _has_gpu() -> bool:
+def has_gpu() -> bool:
+    """Whether there is a GPU, and CuPy to use it with."""
     try:
         import cupy
 

@@ -1,42 +1,20 @@
-"""Pictures. Each function draws into the `ax` it is given and returns it; matplotlib is the extra `plots`."""
+"""The figures of the benchmarks, each from what its benchmark measured."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from timesurf.errors import MissingEngineError
 from timesurf.model import Network
+from timesurf.plots import style
+from timesurf.plots.network import centroid
+from timesurf.plots.running import early, matrix
+from timesurf.plots.style import Array, figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-Array = NDArray[Any]
-
-
-def figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, Array]:
-    """A figure and its axes (always a 2-D array), drawn without a screen."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingEngineError("Pictures need matplotlib: pip install 'timesurf[plots]'.") from error
-    fig = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(fig)
-    return fig, fig.subplots(rows, columns, squeeze=False)
-
-
-def centroid(ax: Axes, network: Network, layer: int, unit: int) -> Axes:
-    """A centroid as an image: x to the right, y down; further dimensions and polarities side by side."""
-    c = network.parameters.centroids[layer][unit]
-    side_by_side = np.moveaxis(c.reshape(*c.shape[:2], -1), -1, 0)  # one image a polarity; one image if 1-D
-    ax.imshow(np.concatenate(list(side_by_side)).T, vmin=0, vmax=1, cmap="viridis")
-    ax.set_xticks([])
-    ax.set_yticks([])
-    return ax
 
 
 def compare_features(sup3r: Network, kmeans: Network, use: Array, accuracy: tuple[float, float]) -> Figure:
@@ -62,13 +40,13 @@ def continual(result: dict[str, Any]) -> Figure:
     before, after = (np.array(result["first_layer"][name]) for name in ("before", "after"))
     fig, axes = figure(2, 1, (8, 5))
     ax = axes[0, 0]
-    for name, colour in (("adapting", "C0"), ("ablated", "C1")):
+    for n, name in enumerate(("adapting", "ablated")):
         curves = np.array(result[name]["recordings"])
         width = min(10, curves.shape[1])
         smooth = np.array([np.convolve(curve, np.ones(width) / width, mode="valid") for curve in curves])
         at = np.arange(smooth.shape[1]) + width
-        ax.fill_between(at, smooth.min(axis=0), smooth.max(axis=0), color=colour, alpha=0.25, linewidth=0)
-        ax.plot(at, smooth.mean(axis=0), color=colour, label=name)
+        ax.fill_between(at, smooth.min(axis=0), smooth.max(axis=0), color=style.COLOURS[n], alpha=0.25, linewidth=0)
+        ax.plot(at, smooth.mean(axis=0), label=name, **style.line(n))
     for end in np.cumsum(result["settings"]["steps"])[:-1]:
         ax.axvline(end, color="grey", linewidth=0.8, linestyle=":")
     ax.set_xlabel("recordings; dotted: a pixel moves from x to /")
@@ -131,39 +109,21 @@ def digits(row: dict[str, Any]) -> Figure:
     )
     matrix(axes[1, 0], np.array(row["confusion"]))
     axes[1, 0].set_title(f"recordings: {row['accuracy']:.2%} right")
-    axes[1, 1].plot(row["early"]["events"], row["early"]["accuracy"], marker="o")
-    axes[1, 1].set(
-        xscale="log", ylim=(0, 1), xlabel="events seen", ylabel="majority right", title="how soon it decides"
-    )
-    axes[1, 1].grid(alpha=0.3)
+    early(row["early"], axes[1, 1])
     axes[1, 2].set_axis_off()
     return fig
-
-
-def matrix(ax: Axes, counts: Array) -> Axes:
-    """A confusion matrix, as counts: rows are the truth, columns what was said; a last one more, nothing."""
-    ax.imshow(np.log1p(counts), cmap="viridis")
-    bright = np.log1p(counts) > 0.6 * np.log1p(counts.max())
-    for i, j in zip(*np.nonzero(counts), strict=True):
-        ax.text(
-            j, i, f"{counts[i, j]}", ha="center", va="center", fontsize=7, color="black" if bright[i, j] else "white"
-        )
-    names = [*range(len(counts)), *["none"] * (counts.shape[1] - len(counts))]
-    ax.set_xticks(range(counts.shape[1]), names)
-    ax.set(xlabel="said", ylabel="true", yticks=range(len(counts)))
-    return ax
 
 
 def realism(result: dict[str, Any]) -> Figure:
     """Events over time and intervals at a pixel, real beside simulated."""
     fig, axes = figure(1, 2, (11, 3.6))
-    for which, style in (("real", "-"), ("simulated", "--")):
+    for which, stroke in (("real", "-"), ("simulated", "--")):
         curves = result["curves"][which]
         for polarity, values in enumerate(curves["rate"]):
             ms = 5 * np.arange(len(values)) + 2.5
             name = f"{which}, {'brighter' if polarity else 'darker'}"
-            axes[0, 0].plot(ms, values, style, color=f"C{polarity}", label=name)
-        axes[0, 1].plot(curves["same"], style, marker=".", color="C2", label=which)
+            axes[0, 0].plot(ms, values, stroke, color=style.COLOURS[polarity], label=name)
+        axes[0, 1].plot(curves["same"], stroke, marker=".", color=style.GREEN, label=which)
     axes[0, 0].set(xlabel="ms", ylabel="events a recording and 5 ms", title="events over time: three saccades")
     edges = result["curves"]["intervals"]
     axes[0, 1].set_xticks(range(len(edges)), [f"{edge:g}" for edge in edges], fontsize=8)

@@ -1,0 +1,71 @@
+"""How long a live session takes: from a packet in to its decision out, through the public call."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from timesurf.bench import machine, workloads
+from timesurf.engines import online, pack
+from timesurf.model import Network
+from timesurf.rule import Rule
+from timesurf.stream import Session
+
+PACKETS = (1, 10, 100, 1000)  # events each
+_SHARES = {"p50": 50, "p99": 99, "p99_9": 99.9, "max": 100}
+
+
+def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """Microseconds of `Session.push` by the size of the packet, on the paper's network for digits.
+
+    What Python costs is seen beside an empty packet, and beside the kernel alone.
+    """
+    data = workloads.strokes(2 if quick else 50)
+    network = Network(workloads.NMNIST, data.field, data.polarities, range(10)).start(data)
+    result: dict[str, Any] = {"machine": machine.describe(), "packets": {}}
+    for adapt in (False, True):
+        for size in PACKETS:
+            name = f"{size}{', adapting' if adapt else ''}"
+            progress(f"packets of {name}")
+            result["packets"][name] = _measure(Session(network, adapt=adapt), data, size)
+    session, (events, *_) = Session(network), data[0].to_structured()
+    result["empty_us"] = _percentiles([_timed(session.push, events[:0]) for _ in range(2000)])["p50"]
+    progress("the kernel alone")
+    batch, rule = pack(data), Rule(alpha=0, beta=0, gamma=0, delta=0)
+    online.learn(network.stages, network.snapshot(), rule, batch)
+    began = time.perf_counter()
+    online.learn(network.stages, network.snapshot(), rule, batch)
+    result["kernel_us_an_event"] = 1e6 * (time.perf_counter() - began) / len(batch.entry)
+    return result
+
+
+def _measure(session: Session, data: Any, size: int) -> dict[str, Any]:
+    taken, later = [], 0
+    packets = []
+    for recording in data:
+        (events,) = recording.to_structured()
+        events["t"] += later
+        later = int(events["t"][-1]) + 1
+        packets += [events[i : i + size] for i in range(0, len(events), size)]
+    for packet in packets[:100]:  # warms up
+        session.push(packet)
+    session.reset()
+    gc.collect()
+    for packet in packets:
+        taken.append(_timed(session.push, packet))
+    figures = _percentiles(taken)
+    return {"packets": len(packets), **figures, "p50_an_event": figures["p50"] / size}
+
+
+def _timed(call: Callable[[Any], Any], packet: Any) -> float:
+    began = time.perf_counter_ns()
+    call(packet)
+    return (time.perf_counter_ns() - began) / 1e3
+
+
+def _percentiles(taken: list[float]) -> dict[str, float]:
+    return {name: float(np.percentile(taken, share)) for name, share in _SHARES.items()}

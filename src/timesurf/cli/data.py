@@ -1,0 +1,115 @@
+"""What commands do with data: find it, fit it to a network, turn it into other files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from timesurf.cli.app import Data, Engine, Seed, Split, app, check_writable, console, counted
+from timesurf.errors import EventError, SettingError
+from timesurf.events import Recordings
+
+_NMNIST = ((34, 34), 2)  # field and polarities of the camera's recordings
+
+
+def load(what: str, split: str = "train") -> Recordings:
+    """Recordings that an argument names."""
+    from timesurf.datasets import sources
+
+    with console.status(f"Reading {what} ..."):
+        return sources.load(what, split=split)
+
+
+def fitted(recordings: Recordings, network: Any) -> Recordings:
+    """Recordings as a network takes them, where it is clear how: cropped, polarities merged, the field widened."""
+    from timesurf import transforms
+    from timesurf.datasets import nmnist
+
+    if (recordings.field, recordings.polarities) == _NMNIST and (network.field, network.polarities) == ((28, 28), 1):
+        return nmnist.prepared(recordings)
+    if network.polarities == 1 < recordings.polarities:
+        recordings = transforms.merge_polarities(recordings)
+    smaller = len(recordings.field) == len(network.field) and recordings.polarities <= network.polarities
+    if smaller and all(a <= b for a, b in zip(recordings.field, network.field, strict=True)):
+        return recordings.on_field(network.field, network.polarities)
+    return recordings  # the network says what is wrong with it
+
+
+def prepared(recordings: Recordings, preset: str) -> Recordings:
+    """Recordings as a preset wants them to be learnt from."""
+    from timesurf.datasets import nmnist
+
+    whole = (recordings.field, recordings.polarities) == _NMNIST
+    return nmnist.prepared(recordings) if preset == "nmnist" and whole else recordings
+
+
+@app.command()
+def convert(
+    data: Data,
+    out: Annotated[
+        Path, typer.Argument(help="Where to: .npz for any number of recordings, or a camera's format for one.")
+    ],
+    split: Split = "train",
+) -> None:
+    """Turn recordings into another format.
+
+    Example: timesurf convert recording.aedat4 recording.npz
+    """
+    from timesurf.io import camera, npz
+
+    check_writable(out)
+    recordings = load(data, split)
+    with console.status(f"Writing {out} ..."):
+        if out.suffix == ".npz":
+            npz.write(out, recordings)
+        else:
+            camera.write(out, recordings)
+    console.print(f"{recordings} written to {out}", highlight=False)
+
+
+@app.command()
+def simulate(
+    images: Annotated[Path, typer.Argument(help="mnist.npz, its folder, or an .npz with images and, perhaps, labels.")],
+    out: Annotated[Path, typer.Argument(help="Recordings, as .npz.", dir_okay=False)],
+    split: Split = "train",
+    number: Annotated[int | None, typer.Option(min=1, help="The first so many images only.")] = None,
+    engine: Engine = "cpu",
+    seed: Seed = 0,
+) -> None:
+    """Simulate the events that a camera sees of still images as it makes N-MNIST's three movements.
+
+    Example: timesurf simulate mnist.npz events.npz --number 1000
+    """
+    import numpy as np
+
+    from timesurf.datasets import mnist, saccades
+    from timesurf.io import npz
+
+    check_writable(out)
+    if images.suffix == ".npz" and images.is_file() and "images" in (held := np.load(images)):
+        pictures, labels = held["images"], held.get("labels")
+    else:
+        pictures, labels = mnist.read(images, split)
+    pictures, labels = pictures[:number], None if labels is None else labels[:number]
+    with counted("simulating") as told:
+        recordings = saccades.simulate(pictures, labels, seed=seed, engine=engine, progress=told)
+    npz.write(out, recordings)
+    console.print(f"{recordings} written to {out}", highlight=False)
+
+
+def needs_labels(recordings: Recordings, what: str) -> None:
+    """Refuse recordings without labels where they are what it is about."""
+    if recordings.labels is None:
+        raise EventError(f"{what} has no labels: give an .npz with labels, or a folder with one folder a class.")
+
+
+def taus_of(text: str | None) -> tuple[str, str] | None:
+    """Two times, as "10 ms, 1 ms"."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) != 2:
+        raise SettingError(f"taus = {text!r} must be two times, such as '10 ms, 1 ms'.")
+    return parts[0], parts[1]

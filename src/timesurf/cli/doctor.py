@@ -1,0 +1,65 @@
+"""`timesurf doctor`: what this machine can do, and what is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from timesurf.cli.app import Json, app, console, write_json
+
+EXTRAS = {  # what each is for, and the module that tells whether it is there
+    "plots": ("pictures, films, reports", "matplotlib"),
+    "formats": ("camera files, UDP", "faery"),
+    "cuda": ("an NVIDIA GPU", "cupy"),
+    "tonic": ("tonic's data sets", "tonic"),
+    "bench": ("backpropagation in Table 3", "torch"),
+}
+
+
+@app.command()
+def doctor(json_file: Json = None) -> None:
+    """Machine, versions, engines that run here, and what is missing and how to get it.
+
+    Example: timesurf doctor
+    """
+    from timesurf.bench import machine
+
+    about: dict[str, Any] = {"machine": machine.describe(), "engines": _engines(), "extras": {}}
+    for name, value in about["machine"].items():
+        console.print(f"[bold]{name}[/]  {value}", highlight=False)
+    table = Table(title="Engines")
+    for column in ("engine", "runs here", ""):
+        table.add_column(column)
+    for name, why in about["engines"].items():
+        table.add_row(name, "no" if why else "yes", escape(why))
+    console.print(table)
+    table = Table(title="Extras")
+    for column in ("extra", "for", "here", "to get it"):
+        table.add_column(column)
+    for extra, (purpose, module) in EXTRAS.items():
+        there = about["extras"][extra] = importlib.util.find_spec(module) is not None
+        table.add_row(extra, purpose, "yes" if there else "no", "" if there else f"pip install 'timesurf\\[{extra}]'")
+    console.print(table)
+    about["ffmpeg"] = shutil.which("ffmpeg") is not None
+    if not about["ffmpeg"]:
+        console.print("Films as .mp4 need ffmpeg on the path; .gif works without.", highlight=False)
+    write_json(json_file, about)
+
+
+def _engines() -> dict[str, str]:
+    """Engines by name, each with why it does not run here; nothing where it does."""
+    from timesurf import engines
+    from timesurf.errors import TimesurfError
+
+    found = {}
+    for name in engines.ENGINES:
+        try:
+            engines.load(name)
+            found[name] = "" if name != "cuda" or engines.has_gpu() else "CuPy is here, but no GPU that it can use"
+        except TimesurfError as error:
+            found[name] = str(error)
+    return found

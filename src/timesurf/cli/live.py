@@ -1,0 +1,146 @@
+"""`timesurf stream` and `timesurf bench latency`: live streams."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.live import Live
+from rich.table import Table
+
+from timesurf.cli.app import Json, Model, app, bench, check_writable, console, write_json
+from timesurf.cli.data import load
+
+_REFRESH = 10  # a second
+_PACKET = 1000  # events of a file that has none
+
+
+@app.command()
+def stream(
+    model: Model,
+    source: Annotated[
+        str, typer.Option("--from", help="A camera file, .npz, udp://HOST:PORT, or - for standard input.")
+    ],
+    vote_tau: Annotated[
+        str, typer.Option(help="How fast votes fade, as '100 ms'; 'never' for a plain count.")
+    ] = "100 ms",
+    adapt: Annotated[bool, typer.Option("--adapt", help="Go on learning without labels.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Where the adapted model goes.", dir_okay=False)] = None,
+    json_file: Json = None,
+) -> None:
+    """Watch a model at work on a live stream: event rate, what is kept, the decision, S. Ctrl-C ends it.
+
+    Example: timesurf stream digits.tsf --from recording.aedat4 --vote-tau "50 ms"
+    """
+    from timesurf.model import Network
+    from timesurf.stream import Session
+
+    check_writable(out)
+    check_writable(json_file)
+    network = Network.load(model)
+    session = Session(network, adapt=adapt, vote_tau=None if vote_tau == "never" else vote_tau)
+    view, heard = _View(session), None
+    try:
+        with Live(get_renderable=view.table, console=console, refresh_per_second=_REFRESH, transient=True) as live:
+            if not console.is_terminal:
+                live.stop()
+            for packet in _packets(source):
+                coords = [packet[axis] for axis in ("x", "y")[: len(network.field)]]
+                heard = session.take(coords, packet["t"], packet["p"] if network.polarities > 1 else None)
+                view.hear(packet, heard)
+    except KeyboardInterrupt:
+        console.print("Stopped.")
+    console.print(view.table(), highlight=False)
+    if adapt and out is not None:
+        session.adapted().save(out)
+        console.print(f"Adapted model written to {out}", highlight=False)
+    decision = None if heard is None or heard.decision is None else str(heard.decision)
+    result = {"events": session.events, "kept_by_layer": session.kept.tolist(), "votes": session.votes.tolist()}
+    result |= {"decision": decision, "confidence": 0.0 if heard is None else float(heard.confidence)}
+    write_json(json_file, result)
+
+
+def _packets(source: str) -> Iterator[Any]:
+    from timesurf.io import camera
+
+    if not source.endswith(".npz"):
+        yield from camera.packets(source)
+        return
+    later = 0
+    for recording in load(source):
+        (events,) = recording.to_structured()
+        events = events.astype([(name, np.int64) for name in events.dtype.names or ()])
+        events["t"] += later - (events["t"][0] if len(events) else 0)
+        later = int(events["t"][-1]) + 1 if len(events) else later
+        for i in range(0, len(events), _PACKET):
+            yield events[i : i + _PACKET]
+
+
+class _View:
+    """What there is to see of a session."""
+
+    def __init__(self, session: Any) -> None:
+        self.session, self.began = session, time.perf_counter()
+        self.heard: Any = None
+        self.S = self.span = 0.0
+
+    def hear(self, packet: Any, heard: Any) -> None:
+        self.heard = heard
+        if len(heard.S):
+            self.S = float(heard.S.mean())
+        if len(packet):
+            self.span = (int(packet["t"][-1]) - int(self.session.first)) / 1e6
+
+    def table(self) -> Table:
+        seconds, events = time.perf_counter() - self.began, self.session.events
+        table = Table(show_header=False, title="Live")
+        table.add_column()
+        table.add_column(min_width=40)
+        table.add_row(
+            "events", f"{events:,} in {self.span:.2f} s of the stream, {events / max(seconds, 1e-9):,.0f} a second here"
+        )
+        table.add_row("kept by each layer", "  ".join(f"{share:.1%}" for share in self.session.kept))
+        table.add_row("S", f"{self.S:+.2f}  {_bar((self.S + 1) / 2)}")
+        votes = self.session.votes
+        total = max(votes.sum(), 1e-12)
+        for name, vote in zip(self.session.network.classes, votes, strict=True):
+            ahead = self.heard is not None and self.heard.decision == name
+            table.add_row(f"{'> ' if ahead else '  '}{name}", f"{_bar(vote / total)} {vote / total:.0%}")
+        return table
+
+
+def _bar(share: float, width: int = 24) -> str:
+    return "#" * round(width * min(max(share, 0.0), 1.0))
+
+
+@bench.command("latency")
+def bench_latency(
+    quick: Annotated[bool, typer.Option("--quick", help="Less data: a look, not a measurement.")] = False,
+    json_file: Json = None,
+) -> None:
+    """How long a live session takes from a packet to its decision, by the size of the packet.
+
+    Example: timesurf bench latency --json latency.json
+    """
+    from timesurf.bench import latency
+
+    check_writable(json_file)
+    with console.status("Measuring ...") as status:
+        result = latency.run(quick=quick, progress=lambda what: status.update(f"Measuring {what} ..."))
+    table = Table(title="Session.push, the paper's network for digits, microseconds a packet")
+    for column in ("events a packet", "p50", "p99", "p99.9", "longest", "p50 an event"):
+        table.add_column(column, justify="right")
+    for name, row in result["packets"].items():
+        figures = [row[figure] for figure in ("p50", "p99", "p99_9", "max", "p50_an_event")]
+        table.add_row(name, *(f"{figure:,.1f}" for figure in figures))
+    console.print(table)
+    console.print(
+        f"An empty packet takes {result['empty_us']:.1f} us, which is Python's part; "
+        f"the kernel alone {result['kernel_us_an_event']:.2f} us an event.",
+        highlight=False,
+    )
+    write_json(json_file, result)

@@ -1,0 +1,176 @@
+"""`timesurf evaluate`, `predict` and `inspect`: what a network says and what it is."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from timesurf.cli.app import Data, Engine, Json, Model, Split, app, check_writable, console, write_json
+from timesurf.cli.data import fitted, load, needs_labels
+from timesurf.events import Recordings
+from timesurf.files import replacing
+
+
+def figures(network: Any, recordings: Recordings, outcome: Any = None) -> dict[str, Any]:
+    """What a network makes of recordings, in figures; those about right and wrong only where there are labels."""
+    from timesurf import metrics
+
+    outcome = network.infer(recordings) if outcome is None else outcome
+    result: dict[str, Any] = {
+        "recordings": len(recordings), "events": int(outcome.events.sum()), "kept": metrics.kept(outcome),
+        "kept_by_layer": metrics.kept_by_layer(outcome).tolist(), "silent": metrics.silent(outcome.votes),
+        "classes": network.classes.tolist(),
+    }  # fmt: skip
+    if recordings.labels is not None:
+        label = network.class_numbers(recordings)
+        known = label >= 0
+        votes, label = outcome.votes[known], label[known]
+        result |= {
+            "majority": metrics.majority_accuracy(votes, label), "accuracy": metrics.event_accuracy(votes, label),
+            "confusion": metrics.confusion(votes, label).tolist(),
+        }  # fmt: skip
+    return result
+
+
+def shown(result: dict[str, Any]) -> Table:
+    """Those figures as a table."""
+    table = Table(show_header=False)
+    table.add_column(justify="left")
+    table.add_column(justify="right")
+    for name, title in (("majority", "recordings right"), ("accuracy", "output events right"), ("kept", "events kept")):
+        if name in result:
+            table.add_row(title, f"{result[name]:.2%}")
+    by_layer = ", ".join(f"{share:.1%}" for share in result["kept_by_layer"])
+    table.add_row("kept by each layer", by_layer)
+    table.add_row("silent recordings", f"{result['silent']:,} of {result['recordings']:,}")
+    return table
+
+
+def _confusion(result: dict[str, Any]) -> Table:
+    counts = np.array(result["confusion"])
+    names = [str(name) for name in result["classes"]]
+    table = Table(title="Recordings by their class (rows) and what they were told to be")
+    table.add_column("")
+    for name in [*names, "silent"][: counts.shape[1]]:
+        table.add_column(name, justify="right")
+    for name, row in zip(names, counts, strict=True):
+        table.add_row(name, *(str(n) if n else "." for n in row))
+    return table
+
+
+@app.command()
+def evaluate(model: Model, data: Data, split: Split = "train", engine: Engine = "cpu", json_file: Json = None) -> None:
+    """How well a model tells labelled recordings.
+
+    Example: timesurf evaluate digits.tsf more-digits.npz --json figures.json
+    """
+    from timesurf.model import Network
+
+    check_writable(json_file)
+    network = Network.load(model, engine=engine)
+    recordings = fitted(load(data, split), network)
+    needs_labels(recordings, data)
+    with console.status("Running ..."):
+        result = figures(network, recordings)
+    console.print(shown(result), highlight=False)
+    console.print(_confusion(result), highlight=False)
+    write_json(json_file, result | {"model": str(model), "data": data})
+
+
+@app.command()
+def predict(
+    model: Model,
+    data: Data,
+    out: Annotated[Path, typer.Option("--out", help="Decisions, one line a recording, as CSV.", dir_okay=False)],
+    split: Split = "train",
+    engine: Engine = "cpu",
+) -> None:
+    """What a model takes each recording for: class, share of the vote, votes of every class.
+
+    Example: timesurf predict digits.tsf unknown.npz --out decisions.csv
+    """
+    from timesurf.model import Network
+
+    check_writable(out)
+    network = Network.load(model, engine=engine)
+    recordings = fitted(load(data, split), network)
+    with console.status("Running ..."):
+        outcome = network.infer(recordings)
+    text = io.StringIO()
+    lines = csv.writer(text)
+    labelled = recordings.labels is not None
+    names = [f"votes {name}" for name in network.classes]
+    lines.writerow(["recording", *(["label"] if labelled else []), "decision", "confidence", "events", "kept", *names])
+    for r, votes in enumerate(outcome.votes):
+        total = int(votes.sum())
+        decision = network.classes[votes.argmax()] if total else ""
+        label = [recordings.labels[r]] if recordings.labels is not None else []
+        share = f"{votes.max() / total:.4f}" if total else ""
+        lines.writerow([r, *label, decision, share, outcome.events[r], total, *votes])
+    with replacing(out) as file:
+        file.write(text.getvalue().encode())
+    console.print(f"{len(recordings):,} decisions written to {out}", highlight=False)
+
+
+@app.command()
+def inspect(
+    what: Annotated[str, typer.Argument(help="A model file, or data.")], split: Split = "train", json_file: Json = None
+) -> None:
+    """What a model, or a file of recordings, holds.
+
+    Example: timesurf inspect digits.tsf
+    """
+    from timesurf import modelfile
+
+    result = _model(what) if modelfile.is_model(what) else _recordings(load(what, split))
+    for name, value in result.items():
+        console.print(
+            f"[bold]{name}[/]  {value}" if not isinstance(value, list) else f"[bold]{name}[/]", highlight=False
+        )
+        for line in value if isinstance(value, list) else []:
+            console.print(f"    {line}", highlight=False, markup=False)
+    write_json(json_file, result)
+
+
+def _model(path: str) -> dict[str, Any]:
+    from timesurf.model import Network
+
+    network = Network.load(path)
+    thresholds = []
+    for k, th in enumerate(network.parameters.thresholds, start=1):
+        finite = th[np.isfinite(th)]
+        span = f"{finite.min():.3g} to {finite.max():.3g}" if len(finite) else "none"
+        frozen = int(network.parameters.frozen[k - 1].sum())
+        thresholds.append(f"layer {k}: {span}, {int((th == 0).sum())} silent, {frozen} frozen of {len(th)} units")
+    last = network.history[-1] if network.history else {}
+    return {
+        "network": repr(network).splitlines(),
+        "classes": ", ".join(map(str, network.classes)),
+        "thresholds": thresholds,
+        "rule": ", ".join(f"{name} {value}" for name, value in network.rule.to_dict().items()),
+        "passes": len(network.history),
+        "last pass": ", ".join(f"{name} {value:.4g}" for name, value in last.items()) or "none",
+    }
+
+
+def _recordings(recordings: Recordings) -> dict[str, Any]:
+    counts = recordings.counts
+    some = counts > 0
+    t = recordings.source
+    length = (t[recordings.stops[some] - 1] - t[recordings.starts[some]]) / 1e6
+    result: dict[str, Any] = {
+        "recordings": f"{len(recordings):,}",
+        "events": f"{int(counts.sum()):,} ({counts.min():,} to {counts.max():,} a recording)",
+        "field": " x ".join(map(str, recordings.field)) + f", {recordings.polarities} polarities",
+        "duration": f"{length.min():.3g} to {length.max():.3g} s" if some.any() else "no events",
+    }
+    if recordings.labels is not None:
+        names, numbers = np.unique(np.asarray(recordings.labels), return_counts=True)
+        result["labels"] = [f"{name}: {number:,}" for name, number in zip(names, numbers, strict=True)]
+    return result

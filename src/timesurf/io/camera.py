@@ -1,0 +1,215 @@
+"""Files and streams of event cameras, through faery (the extra `formats`): one recording a file.
+
+AEDAT4, Prophesee RAW (EVT2, EVT3) and DAT, Event Stream, CSV; live, events over UDP and CSV on standard input. faery
+decodes and encodes; what is here names the file and the way out where it cannot. It is imported on first use.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.errors import EventError
+from timesurf.events import Recordings, sizes
+
+Array = NDArray[Any]
+DTYPE = np.dtype([("x", "<u2"), ("y", "<u2"), ("t", "<i8"), ("p", "u1")])  # of a packet; t in us
+SUFFIXES = {".aedat4": "aedat", ".aedat": "aedat", ".raw": "evt", ".dat": "dat", ".es": "es", ".csv": "csv"}
+_UNSAID = (65535, 65535)  # the field of a file that names none: beyond any camera
+_DAMAGED = " If it is cut short or damaged, copy or record it again; docs/formats.md says what is read of each format."
+_LAST = {  # us: beyond it a format forgets high bits (DAT) or writes a byte for every 127 us of silence (Event Stream)
+    "evt": 2**50,
+    "dat": 2**32,
+    "es": 2**36,
+}
+
+
+def read(path: str | Path, *, field: Sequence[int] | None = None) -> Recordings:
+    """One recording, unlabelled, of polarities 0 (off) and 1 (on); times as the file has them.
+
+    field : (width, height); None: as the file says. A CSV file never does: then as the events need
+    """
+    stream, said = _file(Path(path), field)
+    parts = list(_packets(stream, str(path), _DAMAGED))
+    if not parts:
+        raise EventError(f"{path} holds no events.")
+    events = np.concatenate(parts)
+    if field is None:
+        field = said or sizes([events["x"], events["y"]])
+    try:
+        return Recordings.from_structured([events], field=field, polarities=2)
+    except EventError as error:
+        raise EventError(f"{path}: {error}") from error
+
+
+def packets(source: str | Path, *, field: Sequence[int] | None = None) -> Iterator[Array]:
+    """Packets of events, of dtype `DTYPE`, as they come; of a file, never more than one in memory.
+
+    source : a file as for `read`; "udp://host:port", where faery's packets (13 bytes an event: t, x, y, on) are
+        received until the iterator is closed; or "-", standard input, as CSV with the header t,x,y,on
+    field : (width, height), needed only for a RAW or DAT file that names none
+
+    >>> packets("udp://localhost")
+    Traceback (most recent call last):
+    timesurf.errors.EventError: udp://localhost names no host and port: udp://0.0.0.0:7777 listens on port 7777 of ...
+    """
+    name, size = str(source), _UNSAID if field is None else tuple(field)
+    if name.startswith("udp:"):
+        address = _address(name)
+        return _packets(_faery().events_stream_from_udp(size, address), name)
+    if name == "-":
+        return _packets(_faery().events_stream_from_stdin(size), "standard input")
+    stream, _ = _file(Path(source), field)
+    return _packets(stream, name, _DAMAGED)
+
+
+def write(path: str | Path, recordings: Recordings) -> None:
+    """Write one recording in the format of the path's suffix; `path` appears whole or not at all. Labels are not kept.
+
+    >>> write("two.es", Recordings([[0, 1], [0, 0]], t=[1, 2], offsets=[0, 1, 2], field=(2, 1)))
+    Traceback (most recent call last):
+    timesurf.errors.EventError: two.es takes one recording, not 2: write each to its own file, or all with io.npz.write.
+    """
+    path = Path(path)
+    kind = _kind(path)
+    if len(recordings) != 1:
+        raise EventError(
+            f"{path} takes one recording, not {len(recordings)}: write each to its own file, or all with io.npz.write."
+        )
+    if len(recordings.field) != 2 or recordings.polarities > 2:
+        raise EventError(f"{path} takes events of a camera (x, y and at most 2 polarities): io.npz.write takes any.")
+    t, last = recordings.t, _LAST.get(kind)
+    if last is not None and len(t) and t[-1] >= last:
+        raise EventError(
+            f"{path} cannot hold the time {t[-1]} us ({path.suffix} ends at {last}): "
+            "subtract the first time from all, or write .aedat4."
+        )
+    faery = _faery()
+    events = np.empty(len(t), dtype=faery.EVENTS_DTYPE)
+    events["x"], events["y"] = recordings.coords
+    events["t"], events["on"] = t, recordings.p
+    if not path.resolve().parent.is_dir():
+        raise FileNotFoundError(f"Cannot write {path}: its folder does not exist.")
+    with tempfile.TemporaryDirectory(dir=path.resolve().parent, prefix=f".{path.name}.") as folder:
+        whole = Path(folder) / path.name
+        with _explained(f"{path} cannot be written"):
+            faery.events_stream_from_array(events, recordings.field).to_file(
+                whole,
+                file_type=kind,
+                version="evt2" if kind == "evt" else None,  # EVT3's clock starts anew every 17 s, unseen in a silence
+                zero_t0=False,
+            )
+        with whole.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(whole, path.resolve())
+
+
+# ---------------------------------------------------------------------- what faery needs to be told
+
+
+def _faery() -> Any:
+    try:
+        import faery
+    except ImportError as error:
+        raise EventError(
+            "Reading files and streams of cameras needs faery: pip install 'timesurf[formats]'."
+        ) from error
+    return faery
+
+
+def _kind(path: Path) -> str:
+    kind = SUFFIXES.get(path.suffix.lower())
+    if kind is None:
+        raise EventError(f"{path} is of no known format: {', '.join(SUFFIXES)} are.")
+    return kind
+
+
+def _file(path: Path, field: Sequence[int] | None) -> tuple[Iterable[Array], tuple[int, ...] | None]:
+    """A file as a stream of faery's packets, and the field that it names."""
+    kind = _kind(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is {'a folder, not a file' if path.exists() else 'not there'}.")
+    if path.stat().st_size == 0:
+        raise EventError(f"{path} is empty (0 bytes).")
+    faery = _faery()
+    columns = faery.CsvProperties.default()
+    if kind == "csv":
+        columns.has_header = _has_header(path)
+    with _explained(f"{path} cannot be read", _DAMAGED):
+        stream = faery.events_stream_from_file(
+            path,
+            dimensions_fallback=_UNSAID if field is None or kind == "csv" else tuple(field),
+            file_type=kind,
+            csv_properties=columns,
+        )
+        said = tuple(stream.dimensions())
+    if said != _UNSAID:
+        return stream, said
+    if kind != "csv":
+        raise EventError(
+            f"{path} does not say how large its field is: give field=(width, height), if it is a {path.suffix} file."
+        )
+    return stream, None
+
+
+def _has_header(path: Path) -> bool:
+    """Whether a CSV file begins with names; names of other columns than t, x, y and on (or p) are refused."""
+    with path.open("rb") as file:
+        first = file.readline(200).decode("ascii", "replace").strip()
+    names = [name.strip()[:1].lower() for name in first.split(",")]
+    if first[:1].isdigit():
+        return False
+    if names not in (["t", "x", "y", "o"], ["t", "x", "y", "p"]):
+        raise EventError(f"{path} has the columns {first!r}: t,x,y,on are needed, in this order (us, pixels, 0 or 1).")
+    return True
+
+
+def _address(url: str) -> tuple[Any, ...]:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or not port:
+        raise EventError(f"{url} names no host and port: udp://0.0.0.0:7777 listens on port 7777 of all addresses.")
+    return (host, port, 0, 0) if ":" in host else (host, port)
+
+
+def _packets(stream: Iterable[Array], name: str, advice: str = "") -> Iterator[Array]:
+    """Packets of faery as ours, in order of time; empty ones left out."""
+    last = -1
+    with _explained(f"{name} cannot be read", advice):
+        for theirs in stream:
+            if not len(theirs):
+                continue
+            events = np.empty(len(theirs), dtype=DTYPE)
+            for ours, other in (("x", "x"), ("y", "y"), ("t", "t"), ("p", "on")):
+                events[ours] = theirs[other]
+            before = np.concatenate([[last], events["t"][:-1]])
+            back = np.flatnonzero(events["t"] < before)
+            if len(back):
+                i = int(back[0])
+                raise EventError(f"{name}: time {events['t'][i]} us comes before {before[i]} us, out of order.")
+            last = int(events["t"][-1])
+            yield events
+
+
+@contextmanager
+def _explained(what: str, advice: str = "") -> Iterator[None]:
+    """Errors of faery as ours; also what its compiled part calls a panic, which is no Exception."""
+    try:
+        yield
+    except EventError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise EventError(f"{what}: {str(error).strip().rstrip('.')}.{advice}") from error

@@ -1,0 +1,63 @@
+"""How pictures look: colours that a colour-blind reader tells apart, and a second cue where a printer has no colour."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from timesurf.errors import MissingEngineError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = NDArray[Any]
+
+# Okabe and Ito's, less the yellow, which is lost on white; neighbours differ in luminance too
+BLUE, ORANGE, GREEN, SKY = "#0072B2", "#E69F00", "#009E73", "#56B4E9"
+VERMILLION, PURPLE, BLACK = "#D55E00", "#CC79A7", "#000000"
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VERMILLION, SKY, BLACK)
+REJECTED = "#b0b0b0"  # what a network lets go
+FAINT = "#dddddd"
+STROKES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+
+
+def line(n: int) -> dict[str, Any]:
+    """Colour and stroke of the n-th line of a picture: 28 that differ.
+
+    >>> len({tuple(line(n).values()) for n in range(28)})
+    28
+    """
+    return {"color": COLOURS[n % len(COLOURS)], "linestyle": STROKES[n % len(STROKES)]}
+
+
+def points(n: int) -> dict[str, Any]:
+    """Colour and marker of the n-th cloud of points: 63 that differ."""
+    return {"color": COLOURS[n % len(COLOURS)], "marker": MARKERS[n % len(MARKERS)]}
+
+
+def figure(
+    rows: int, columns: int, size: tuple[float, float], *, projection: str | None = None
+) -> tuple[Figure, Array]:
+    """A figure and its axes (always a 2-D array), drawn without a screen."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingEngineError("Pictures need matplotlib: pip install 'timesurf[plots]'.") from error
+    fig = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(fig)
+    axes = fig.subplots(rows, columns, squeeze=False, subplot_kw={"projection": projection})
+    for ax in axes.flat:
+        ax.set_prop_cycle(color=COLOURS)
+    return fig, axes
+
+
+def given(ax: Axes | None, size: tuple[float, float], *, projection: str | None = None) -> Axes:
+    """The axes to draw into: those given, or those of a new figure of this size in inches."""
+    if ax is not None:
+        return ax
+    new: Axes = figure(1, 1, size, projection=projection)[1][0, 0]
+    return new

@@ -1,0 +1,279 @@
+"""Files of cameras: written and read by faery itself; what it cannot do ends in an error that names the file."""
+
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from timesurf import EventError, Recordings
+from timesurf.io import camera
+
+FIELD = (64, 48)
+
+
+@pytest.fixture
+def faery():
+    return pytest.importorskip("faery", reason="faery is an extra: pip install 'timesurf[formats]'")
+
+
+def made(n=1000, start=1_000, span=1_000_000):
+    rng = np.random.default_rng(n)
+    t = start + np.sort(rng.integers(0, span, n))
+    x, y = (rng.integers(0, size, n) for size in FIELD)
+    return Recordings([x, y], t, rng.integers(0, 2, n), field=FIELD, polarities=2)
+
+
+def theirs(faery, recording):
+    events = np.empty(len(recording.t), dtype=faery.EVENTS_DTYPE)
+    events["x"], events["y"] = recording.coords
+    events["t"], events["on"] = recording.t, recording.p
+    return events
+
+
+def assert_same_events(one, other):
+    for mine, its in zip((*one.coords, one.t, one.p), (*other.coords, other.t, other.p), strict=True):
+        np.testing.assert_array_equal(mine, its)
+
+
+@pytest.mark.parametrize("suffix", [*camera.SUFFIXES, ".ES"])
+def test_what_is_written_is_read(tmp_path, faery, suffix):
+    path = tmp_path / f"a{suffix}"
+    camera.write(path, made(20_000))
+    again = camera.read(path, field=FIELD if suffix == ".csv" else None)
+    assert_same_events(again, made(20_000))
+    assert (again.field, again.polarities, again.labels) == (FIELD, 2, None)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("name", "version"), [("a.raw", "evt2"), ("a.raw", "evt3"), ("a.dat", "dat1"), ("a.dat", "dat2"), ("a.es", None)]
+)
+def test_files_of_other_programs_are_read(tmp_path, faery, name, version):
+    events = theirs(faery, made())
+    faery.events_stream_from_array(events, FIELD).to_file(tmp_path / name, version=version, zero_t0=False)
+    assert_same_events(camera.read(tmp_path / name), made())
+
+
+def test_a_silence_of_an_hour_is_kept(tmp_path, faery):
+    sparse = made(50, span=4_000_000_000)
+    for suffix in camera.SUFFIXES:
+        camera.write(tmp_path / f"a{suffix}", sparse)
+        np.testing.assert_array_equal(camera.read(tmp_path / f"a{suffix}").t, sparse.t)
+
+
+def test_clocks_that_count_from_1970_are_kept_or_refused(tmp_path, faery):
+    late = made(start=1_700_000_000_000_000)
+    for suffix in (".aedat4", ".csv"):
+        camera.write(tmp_path / f"a{suffix}", late)
+        np.testing.assert_array_equal(camera.read(tmp_path / f"a{suffix}").t, late.t)
+    for suffix in (".raw", ".dat", ".es"):
+        with pytest.raises(EventError, match="subtract the first time"):
+            camera.write(tmp_path / f"a{suffix}", late)
+        assert not (tmp_path / f"a{suffix}").exists()
+
+
+@pytest.mark.parametrize("suffix", camera.SUFFIXES)
+def test_long_files_come_in_small_packets(tmp_path, faery, suffix):
+    long = made(200_000)
+    camera.write(tmp_path / f"a{suffix}", long)
+    parts = list(camera.packets(tmp_path / f"a{suffix}"))
+    assert all(0 < len(part) < 2**15 and part.dtype == camera.DTYPE for part in parts)
+    assert_same_events(Recordings.from_structured([np.concatenate(parts)], field=FIELD, polarities=2), long)
+
+
+def test_csv_without_a_header_loses_no_event_and_other_columns_are_refused(tmp_path, faery):
+    path = tmp_path / "a.csv"
+    path.write_text("10,1,2,1\n12,3,0,0\n")
+    assert camera.read(path).t.tolist() == [10, 12]
+    assert camera.read(path).field == (4, 3)
+    path.write_text("timestamp, x, y, polarity\n10,1,2,1\n")
+    assert camera.read(path).t.tolist() == [10]
+    path.write_text("x,y,t,p\n1,2,10,1\n")
+    with pytest.raises(EventError, match=r"columns 'x,y,t,p': t,x,y,on are needed"):
+        camera.read(path)
+
+
+def test_an_aedat4_file_cut_short_is_an_error(tmp_path, faery):
+    path = tmp_path / "a.aedat4"
+    camera.write(path, made())
+    path.write_bytes(path.read_bytes()[:-100])
+    for call in (camera.read, camera.packets):
+        with pytest.raises(EventError, match=r"a\.aedat4 cannot be read: .*record it again"):
+            call(path)
+
+
+@pytest.mark.parametrize("suffix", [".es", ".dat", ".raw"])
+def test_other_files_cut_short_are_read_up_to_the_cut(tmp_path, faery, suffix):
+    path = tmp_path / f"a{suffix}"
+    camera.write(path, made())
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    part = camera.read(path)
+    assert 300 < len(part.t) < 700
+    np.testing.assert_array_equal(part.t, made().t[: len(part.t)])
+
+
+@pytest.mark.parametrize("suffix", camera.SUFFIXES)
+def test_files_of_something_else_are_errors(tmp_path, faery, suffix):
+    path = tmp_path / f"a{suffix}"
+    for content in (b"\0" * 500, np.random.default_rng(0).bytes(500), b"hello world\n" * 40):
+        path.write_bytes(content)
+        with pytest.raises(EventError, match=f"a\\{suffix} "):
+            camera.read(path)
+
+
+def test_a_raw_file_that_names_no_field_is_read_with_one(tmp_path, faery):
+    path = tmp_path / "a.raw"
+    camera.write(path, made())
+    _, _, events = path.read_bytes().partition(b"geometry 64x48\n")
+    path.write_bytes(b"% evt 2.0\n" + events)
+    with pytest.raises(EventError, match="how large its field"):
+        camera.packets(path)
+    assert_same_events(camera.read(path, field=FIELD), made())
+    assert sum(map(len, camera.packets(path, field=FIELD))) == 1000
+
+
+def test_a_panic_of_the_library_is_an_error(tmp_path, faery):
+    (tmp_path / "a.raw").write_bytes(b"% evt 2.1\n% geometry 64x48\n% end\n" + bytes(64))
+    with pytest.raises(EventError, match=r"a\.raw cannot be read: not yet implemented"):
+        camera.read(tmp_path / "a.raw")
+
+
+def test_events_off_a_field_that_is_given_are_named(tmp_path, faery):
+    camera.write(tmp_path / "a.es", made())
+    with pytest.raises(EventError, match=r"a\.es: recording 0, event \d+: x = \d+ is off the field"):
+        camera.read(tmp_path / "a.es", field=(8, 48))
+
+
+@pytest.mark.parametrize("suffix", camera.SUFFIXES)
+def test_files_without_events_are_errors(tmp_path, faery, suffix):
+    path = tmp_path / f"a{suffix}"
+    camera.write(path, Recordings([[], []], t=[], field=FIELD))
+    assert list(camera.packets(path)) == []
+    with pytest.raises(EventError, match="no events"):
+        camera.read(path)
+    path.write_bytes(b"")
+    with pytest.raises(EventError, match="0 bytes"):
+        camera.read(path)
+
+
+def test_missing_files_and_other_formats_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="not there"):
+        camera.read(tmp_path / "a.es")
+    (tmp_path / "b.es").mkdir()
+    with pytest.raises(FileNotFoundError, match="a folder"):
+        camera.read(tmp_path / "b.es")
+    for call in (camera.read, camera.packets, lambda path: camera.write(path, made())):
+        with pytest.raises(EventError, match=r"no known format: \.aedat4, \.aedat, \.raw"):
+            call(tmp_path / "a.mp4")
+
+
+def test_what_no_camera_sees_is_not_written(tmp_path):
+    for odd in (
+        Recordings([[0]], t=[0], field=(5,)),
+        Recordings([[0], [0]], t=[0], p=[2], field=(5, 5), polarities=3),
+    ):
+        with pytest.raises(EventError, match=r"io\.npz"):
+            camera.write(tmp_path / "a.es", odd)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, faery):
+    camera.write(tmp_path / "a.raw", made())
+    wide = Recordings([[2999], [0]], t=[0], field=(3000, 10))
+    with pytest.raises(EventError, match=r"a\.raw cannot be written: the width"):
+        camera.write(tmp_path / "a.raw", wide)
+    assert_same_events(camera.read(tmp_path / "a.raw"), made())
+    assert [file.name for file in tmp_path.iterdir()] == ["a.raw"]
+    with pytest.raises(FileNotFoundError, match="folder does not exist"):
+        camera.write(tmp_path / "nowhere" / "a.raw", made())
+
+
+def test_without_faery_it_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "faery", None)
+    (tmp_path / "a.es").write_bytes(b"Event Stream")
+    for call in (
+        lambda: camera.read(tmp_path / "a.es"),
+        lambda: camera.packets("-"),
+        lambda: camera.packets("udp://127.0.0.1:7777"),
+        lambda: camera.write(tmp_path / "b.es", made()),
+    ):
+        with pytest.raises(EventError, match=r"pip install 'timesurf\[formats\]'"):
+            call()
+
+
+# ---------------------------------------------------------------------- live
+
+
+@pytest.fixture
+def sent(faery):
+    """Packets received on a free port of this machine while datagrams are sent to it until the test ends."""
+    over = threading.Event()
+    senders = []
+
+    def listen(*datagrams):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+
+        def send():
+            deadline = time.monotonic() + 5
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+                while not over.wait(0.02) and time.monotonic() < deadline:
+                    for datagram in datagrams:
+                        out.sendto(datagram.tobytes(), ("127.0.0.1", port))
+
+        senders.append(threading.Thread(target=send))
+        senders[-1].start()
+        return camera.packets(f"udp://127.0.0.1:{port}")
+
+    yield listen
+    over.set()
+    for sender in senders:
+        sender.join()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_events_are_received_over_udp(faery, sent):
+    events = theirs(faery, made(100))
+    stream = sent(events)
+    first = next(stream)
+    stream.close()
+    assert_same_events(Recordings.from_structured([first], field=FIELD, polarities=2), made(100))
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_received_events_out_of_order_are_an_error(faery, sent):
+    events = theirs(faery, made(3))
+    events["t"] = [5, 9, 7]
+    with pytest.raises(EventError, match="time 7 us comes before 9 us"):
+        next(sent(events))
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_port_in_use_is_an_error(faery):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        with pytest.raises(EventError, match=r"cannot be read: .*in use"):
+            next(camera.packets(f"udp://127.0.0.1:{taken.getsockname()[1]}"))
+
+
+@pytest.mark.parametrize("url", ["udp://127.0.0.1", "udp://:7777", "udp://a:seven", "udp:7777"])
+def test_addresses_need_host_and_port(url):
+    with pytest.raises(EventError, match="names no host and port"):
+        camera.packets(url)
+
+
+def test_standard_input_is_read_as_it_comes(faery):
+    code = "from timesurf.io import camera\nfor p in camera.packets('-'): print(p['t'].tolist(), flush=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as process:
+        process.stdin.write("t,x,y,on\n10,1,2,1\n")
+        assert process.stdout.readline() == "[10]\n"  # before the rest is written
+        process.stdin.write("12,1,2,0\n")
+        assert process.stdout.readline() == "[12]\n"
+        process.stdin.close()
+        assert process.wait(5) == 0

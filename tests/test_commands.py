@@ -1,0 +1,215 @@
+"""The commands of a user's day: train, look, use, change, convert, stream. Mistakes included."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from timesurf import Network, cli
+from timesurf.bench import workloads
+from timesurf.datasets import sentences
+from timesurf.io import npz
+
+QUICK = ["--preset", "sentences", "--passes", "1", "--alpha", "3e-3", "--gamma", "3e-3"]
+
+
+@pytest.fixture
+def timesurf(monkeypatch, capsys):
+    """Run the command line in this process: exit code, and what it printed."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["timesurf", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        printed = capsys.readouterr()
+        return int(end.value.code or 0), " ".join((printed.out + printed.err).split())
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Recordings of two sentences, and of one more, as files."""
+    place = tmp_path_factory.mktemp("data")
+    npz.write(place / "two.npz", sentences.make(60, seed=0))
+    npz.write(place / "test.npz", sentences.make(20, seed=1))
+    more = sentences.make(20, seed=2)
+    npz.write(place / "more.npz", more.with_labels(np.where(more.labels == more.labels[0], "new", "newer")))
+    npz.write(place / "unlabelled.npz", type(more)(more.coords, more.t, offsets=more.offsets, field=more.field))
+    return place
+
+
+@pytest.fixture
+def model(folder, timesurf):
+    """A trained model, made once."""
+    path = folder / "m.tsf"
+    if not path.exists():
+        code, said = timesurf(
+            "train", folder / "two.npz", "--model", path, *QUICK, "--validation", "0.2", "--seed", "3"
+        )
+        assert code == 0, said
+    return path
+
+
+def test_train_keeps_the_model_and_how_it_was_made(folder, model):
+    about = json.loads((folder / "m.tsf.run" / "run.json").read_text())
+    assert about["seed"] == about["config"]["seed"] == 3
+    assert about["config"]["alpha"] == 3e-3
+    assert about["settings"]["rule"]["alpha"] == 3e-3
+    assert len(about["history"]) == 1
+    assert about["evaluation"]["recordings"] == len(npz.read(folder / "m.tsf.run" / "held_out.npz")) == 12
+    assert about["machine"]["numpy"]
+    assert "train" in about["command"]
+    assert Network.load(model).rule.alpha == 3e-3
+
+
+def test_a_run_can_be_repeated_from_its_configuration(folder, model, timesurf, tmp_path):
+    again = tmp_path / "again.tsf"
+    config = folder / "m.tsf.run" / "config.toml"
+    code, said = timesurf("train", folder / "two.npz", "--config", config, "--model", again)
+    assert code == 0, said
+    assert again.read_bytes() == model.read_bytes()
+
+
+def test_evaluate_prints_and_writes_figures(folder, model, timesurf, tmp_path):
+    code, said = timesurf("evaluate", model, folder / "test.npz", "--json", tmp_path / "e.json")
+    assert code == 0
+    assert "recordings right" in said
+    result = json.loads((tmp_path / "e.json").read_text())
+    expected = Network.load(model).evaluate(npz.read(folder / "test.npz"))
+    assert result["majority"] == expected["majority"]
+    assert result["accuracy"] == expected["accuracy"]
+    assert result["kept"] == expected["kept"]
+    assert np.sum(result["confusion"]) == 20
+
+
+def test_predict_writes_one_line_a_recording(folder, model, timesurf, tmp_path):
+    assert timesurf("predict", model, folder / "unlabelled.npz", "--out", tmp_path / "p.csv")[0] == 0
+    with open(tmp_path / "p.csv", newline="") as file:
+        lines = list(csv.DictReader(file))
+    votes = Network.load(model).infer(npz.read(folder / "unlabelled.npz")).votes
+    assert len(lines) == 20
+    for line, row in zip(lines, votes, strict=True):
+        assert [int(line[f"votes {name}"]) for name in Network.load(model).classes] == row.tolist()
+
+
+def test_adapt_and_extend_write_changed_models(folder, model, timesurf, tmp_path):
+    assert timesurf("adapt", model, folder / "unlabelled.npz", "--out", tmp_path / "a.tsf")[0] == 0
+    assert (tmp_path / "a.tsf").read_bytes() != model.read_bytes()
+    words = ["--units", "2", "--before", folder / "two.npz", "--passes", "1", "--out", tmp_path / "e.tsf"]
+    code, said = timesurf("extend", model, folder / "more.npz", *words)
+    assert code == 0, said
+    assert Network.load(tmp_path / "e.tsf").classes.tolist()[2:] == ["new", "newer"]
+    code, said = timesurf("extend", model, folder / "test.npz", "--out", tmp_path / "x.tsf")
+    assert code == 2
+    assert "no label that" in said
+
+
+def test_inspect_tells_models_from_data(folder, model, timesurf):
+    assert "3 units over 5 x 5 x 1" in timesurf("inspect", model)[1]
+    assert "60" in timesurf("inspect", folder / "two.npz")[1]
+
+
+def test_convert_and_simulate_make_recordings(folder, timesurf, tmp_path):
+    assert timesurf("convert", folder / "two.npz", tmp_path / "copy.npz")[0] == 0
+    assert npz.read(tmp_path / "copy.npz").t.tolist() == npz.read(folder / "two.npz").t.tolist()
+    images = np.zeros((3, 28, 28), np.uint8)
+    images[:, 4:24, 12:16] = 255
+    np.savez(tmp_path / "images.npz", images=images, labels=np.arange(3))
+    code, said = timesurf("simulate", tmp_path / "images.npz", tmp_path / "events.npz", "--number", "2")
+    assert code == 0, said
+    assert npz.read(tmp_path / "events.npz").labels.tolist() == [0, 1]
+
+
+def test_stream_ends_as_the_whole_recordings_do(timesurf, tmp_path):
+    data = workloads.strokes(2, events=300, field=(8, 8))
+    npz.write(tmp_path / "strokes.npz", data)
+    network = Network(workloads.NMNIST, data.field, 1, range(10)).start(data)
+    network.save(tmp_path / "n.tsf")
+    words = ["--from", tmp_path / "strokes.npz", "--vote-tau", "never", "--json", tmp_path / "s.json"]
+    code, said = timesurf("stream", tmp_path / "n.tsf", *words)
+    assert code == 0, said
+    result = json.loads((tmp_path / "s.json").read_text())
+    assert result["events"] == 600
+    assert sum(result["votes"]) == 600  # an open network keeps everything
+    words[3:] = ["50 ms", "--adapt", "--out", tmp_path / "adapted.tsf"]
+    assert timesurf("stream", tmp_path / "n.tsf", *words)[0] == 0
+    assert (tmp_path / "adapted.tsf").is_file()
+
+
+def test_doctor_knows_what_is_missing(timesurf, tmp_path):
+    code, said = timesurf("doctor", "--json", tmp_path / "d.json")
+    assert code == 0
+    assert json.loads((tmp_path / "d.json").read_text())["engines"]["reference"] == ""
+    assert "engine" in said
+
+
+def test_latency_is_measured_in_microseconds(timesurf, tmp_path):
+    code, said = timesurf("bench", "latency", "--quick", "--json", tmp_path / "l.json")
+    assert code == 0, said
+    rows = json.loads((tmp_path / "l.json").read_text())["packets"]
+    assert 0 < rows["1"]["p50"] <= rows["1"]["p99_9"]
+    assert rows["1000"]["p50_an_event"] < rows["1"]["p50_an_event"]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["train", "nowhere.npz", "--model", "m"], "is not there"),
+        (["train", "text.npz", "--model", "m"], "text.npz"),
+        (["train", "text.mp3", "--model", "m"], "no known format"),
+        (["train", "two.npz", "--model", "m", "--preset", "dogs"], "must be one of camera"),
+        (["train", "two.npz", "--model", "no/folder/m"], "folder does not exist"),
+        (["train", "unlabelled.npz", "--model", "m"], "has no labels"),
+        (["train", "two.npz", "--model", "m", "--config", "strange.toml"], "no setting colour"),
+        (["train", "two.npz", "--model", "m", "--config", "text.npz"], "is no TOML"),
+        (["train", "two.npz", "--model", "m", "--taus", "1 ms"], "two times"),
+        (["train", "two.npz", "--model", "m", "--engine", "abacus"], "engine = 'abacus' is unknown"),
+        (["evaluate", "text.npz", "two.npz"], "not a timesurf model"),
+        (["evaluate", "newer.tsf", "two.npz"], "newer"),
+        (["evaluate", "m.tsf", "other.npz"], "takes"),
+        (["predict", "m.tsf", "two.npz", "--out", "two.npz/p.csv"], "Cannot write"),
+        (["convert", "two.npz", "two.mp3"], "mp3"),
+        (["stream", "m.tsf", "--from", "nowhere.es"], "nowhere.es"),
+        (["stream", "m.tsf", "--from", "two.npz", "--vote-tau", "soon"], "soon"),
+        (["report", "data.run"], "no folder of a run"),
+        (["inspect", "nowhere"], "is not there"),
+    ],
+)
+def test_mistakes_end_with_a_message_code_2_and_no_file(words, why, folder, model, timesurf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for file in folder.glob("*.*"):
+        if file.is_file():
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "text.npz").write_text("no such thing")
+    (tmp_path / "text.mp3").write_text("la la la")
+    (tmp_path / "strange.toml").write_text('colour = "red"')
+    (tmp_path / "newer.tsf").write_bytes(model.read_bytes().replace(b'{\\"format\\": 1', b'{\\"format\\": 9'))
+    npz.write(tmp_path / "other.npz", workloads.strokes(3, events=20, field=(40, 40)))
+    before = sorted(os.listdir(tmp_path))
+    code, said = timesurf(*words)
+    assert code == 2, said
+    assert why in said
+    assert "Traceback" not in said
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted, which needs root")
+def test_a_full_disk_loses_nothing_and_says_so(folder, model, timesurf, tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(small)], check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        (small / "m.tsf").write_text("what was there")
+        code, said = timesurf("adapt", model, folder / "unlabelled.npz", "--out", small / "m.tsf")
+        assert code == 2, said
+        assert "No space left" in said
+        assert os.listdir(small) == ["m.tsf"]
+        assert (small / "m.tsf").read_text() == "what was there"
+    finally:
+        subprocess.run(["umount", str(small)], check=False)
