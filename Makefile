@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean help
+.PHONY: demo test lint docs bench clean help
 help:            ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -17,6 +17,9 @@ lint: .venv/dev.done  ## style, types, direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: .venv/docs.done  ## build the documentation into docs/_build/html; a warning fails
+	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
 
 bench: .venv/plots.done  ## the paper's Table 1 from ten networks
 	$(BIN)/timesurf bench classification --networks 10 --seed 0 --json table1.json

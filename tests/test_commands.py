@@ -199,17 +199,17 @@ def test_mistakes_end_with_a_message_code_2_and_no_file(words, why, folder, mode
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted, which needs root")
-def test_a_full_disk_loses_nothing_and_says_so(folder, model, timesurf, tmp_path):
+def test_a_full_disk_loses_nothing_and_says_so(folder, timesurf, tmp_path):
     small = tmp_path / "small"
     small.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(small)], check=False).returncode:
         pytest.skip("no file system can be mounted here")
     try:
-        (small / "m.tsf").write_text("what was there")
-        code, said = timesurf("adapt", model, folder / "unlabelled.npz", "--out", small / "m.tsf")
+        (small / "copy.npz").write_text("what was there")
+        code, said = timesurf("convert", folder / "two.npz", small / "copy.npz")
         assert code == 2, said
         assert "No space left" in said
-        assert os.listdir(small) == ["m.tsf"]
-        assert (small / "m.tsf").read_text() == "what was there"
+        assert os.listdir(small) == ["copy.npz"]
+        assert (small / "copy.npz").read_text() == "what was there"
     finally:
         subprocess.run(["umount", str(small)], check=False)

@@ -62,6 +62,7 @@ class Session:
         self._sizes = np.array([*network.field, network.polarities])
         self._axes = [*(axis_name(d) for d in range(len(network.field))), "p"]
         self._wrong = np.zeros(2, np.int64)
+        self._classes = network.classes.tolist()
         self._grow(256)
         self.reset()
         self.push(
@@ -74,6 +75,7 @@ class Session:
         self._clock = np.full(3, -1, np.int64)
         self._kept = np.zeros(len(self.network.stages), np.int64)
         self._votes = np.zeros(len(self.network.classes))
+        self._ahead = np.array([-1.0, 0.0])
         self.events = 0  # so far
 
     def push(self, events: Array | Recordings) -> Heard:
@@ -91,30 +93,27 @@ class Session:
         return self.take([events[axis] for axis in self._axes[:-1]], events["t"], p)
 
     def take(self, coords: Any, t: Array, p: Array | None = None) -> Heard:
-        """`push`, with one array a coordinate, times and polarities."""
+        """`push`, with one NumPy array a coordinate, of times and of polarities."""
         n = len(t)
         if n > self._events.shape[1]:
             self._grow(2 * n)
-        rows = (*coords, 0 if p is None else p, t)
+        rows = (*coords, self._zeros[:n] if p is None else p, t)
         if len(rows) != len(self._events):
             raise EventError(f"{len(rows) - 2} coordinates for a field of {len(self._axes) - 1} dimensions.")
         for row, values in zip(self._events, rows, strict=True):
-            try:
-                np.copyto(row[:n], values, casting="same_kind")
-            except TypeError:
-                raise EventError(f"Events are integers, not {np.asarray(values).dtype}: convert them.") from None
+            if values.dtype.kind not in "iub":
+                raise EventError(f"Events are integers, not {values.dtype}: convert them.")
+            row[:n] = values
         found = online.push(  # type: ignore[call-arg]
             self._events, n, self._sizes, self._clock, self._wrong, self._forget, self.adapts, *self._fixed,
-            *self._memory, self._kept, self._votes, self._out, self._units, self._S,
+            *self._memory, self._kept, self._votes, self._ahead, self._out, self._units, self._S,
         )  # fmt: skip
         if found < 0:
             self._refuse(*self._wrong.tolist())
         self.events += n
-        best, total = int(self._votes.argmax()), float(self._votes.sum())
-        return Heard(
-            self._out[:found].copy(), self._units[:found].copy(), self._S[:found].copy(),
-            self.network.classes[best] if total > 0 else None, self._votes[best] / total if total > 0 else 0.0,
-        )  # fmt: skip
+        ahead, share = self._ahead.tolist()
+        out, units, S = self._out[:found].copy(), self._units[:found].copy(), self._S[:found].copy()
+        return Heard(out, units, S, self._classes[int(ahead)] if ahead >= 0 else None, share)
 
     @property
     def first(self) -> int:
@@ -147,7 +146,7 @@ class Session:
         """Room for packets of so many events."""
         self._events = np.zeros((len(self._axes) + 1, room), np.int64)
         self._out, self._units = (np.zeros(room, np.int64) for _ in range(2))
-        self._S = np.zeros(room)
+        self._S, self._zeros = np.zeros(room), np.zeros(room, np.int8)
 
     def _refuse(self, row: int, event: int) -> None:
         value = int(self._events[row, event])

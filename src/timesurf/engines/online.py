@@ -316,6 +316,7 @@ def push(
     signal,  # OUT    (2, layers) |S|, then S; dS
     kept,  # INOUT  (layers,) events that each layer let pass
     votes,  # INOUT  (classes,)
+    ahead,  # INOUT  (2,) the class that is ahead, -1 before the first vote; its share of the vote
     index,  # OUT    (room,) which events came out
     fired,  # OUT    (room,) their classes
     sure,  # OUT    (room,) their S
@@ -359,6 +360,13 @@ def push(
             clock[2] = events[times, i]
     if n > 0:
         clock[1] = events[times, n - 1]
+    if found > 0:
+        best, total = 0, 0.0
+        for c in range(len(votes)):
+            total += votes[c]
+            if votes[c] > votes[best]:
+                best = c
+        ahead[0], ahead[1] = best, votes[best] / total
     return found
 
 
