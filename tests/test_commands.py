@@ -3,8 +3,10 @@
 import csv
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -198,18 +200,46 @@ def test_mistakes_end_with_a_message_code_2_and_no_file(words, why, folder, mode
     assert sorted(os.listdir(tmp_path)) == before
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted, which needs root")
-def test_a_full_disk_loses_nothing_and_says_so(folder, timesurf, tmp_path):
+def test_ctrl_c_keeps_what_was_learnt(folder, model, tmp_path):  # the model: kernels are compiled
+    words = ["train", folder / "two.npz", "--model", tmp_path / "m.tsf", "--preset", "sentences", "--passes", "100000"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "timesurf", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    time.sleep(20)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "what was learnt so far" in " ".join(said.split())
+    assert len(Network.load(tmp_path / "m.tsf").history) > 0
+    assert json.loads((tmp_path / "m.tsf.run" / "run.json").read_text())["stopped"]
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 8 kB."""
     small = tmp_path / "small"
     small.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(small)], check=False).returncode:
-        pytest.skip("no file system can be mounted here")
-    try:
-        (small / "copy.npz").write_text("what was there")
-        code, said = timesurf("convert", folder / "two.npz", small / "copy.npz")
-        assert code == 2, said
-        assert "No space left" in said
-        assert os.listdir(small) == ["copy.npz"]
-        assert (small / "copy.npz").read_text() == "what was there"
-    finally:
-        subprocess.run(["umount", str(small)], check=False)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(small)]
+    if os.geteuid() != 0 or subprocess.run(mount, check=False).returncode:
+        pytest.skip("a small file system is mounted, which cannot be done here")
+    yield small
+    subprocess.run(["umount", str(small)], check=True)
+
+
+def test_a_read_only_folder_is_named(folder, timesurf, small_disk):
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    code, said = timesurf("convert", folder / "two.npz", small_disk / "copy.npz")
+    assert code == 2, said
+    assert "Read-only" in said
+
+
+def test_a_full_disk_loses_nothing_and_says_so(folder, timesurf, small_disk):
+    (small_disk / "copy.npz").write_text("what was there")
+    code, said = timesurf("convert", folder / "two.npz", small_disk / "copy.npz")
+    assert code == 2, said
+    assert "No space left" in said
+    assert os.listdir(small_disk) == ["copy.npz"]
+    assert (small_disk / "copy.npz").read_text() == "what was there"
