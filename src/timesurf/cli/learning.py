@@ -99,7 +99,7 @@ def train(
     about = {
         "command": sys.argv, "config": _plain(ctx.params), "settings": settings.to_dict(), "seed": seed,
         "data": {"name": data, "recordings": len(recordings), "events": int(recordings.counts.sum())},
-        "versions": (described := machine.describe("cuda" if engine == "cuda" else "cpu")), "machine": described,
+        "machine": machine.describe("cuda" if engine == "cuda" else "cpu"),
         "history": network.history, "evaluation": result, "seconds": time.perf_counter() - began, "stopped": stopped,
     }  # fmt: skip
     network.save(model)
