@@ -71,7 +71,8 @@ class Session:
 
     def reset(self) -> None:
         """Begin a new stream: nothing has been seen, and what was adapted is forgotten."""
-        _, self._memory = online.memory(self.network.stages, self._start)
+        _, changing = online.memory(self.network.stages, self._start)
+        self._network = (*self._fixed, *changing)
         self._clock = np.full(3, -1, np.int64)
         self._kept = np.zeros(len(self.network.stages), np.int64)
         self._votes = np.zeros(len(self.network.classes))
@@ -104,9 +105,9 @@ class Session:
             if values.dtype.kind not in "iub":
                 raise EventError(f"Events are integers, not {values.dtype}: convert them.")
             row[:n] = values
-        found = online.push(  # type: ignore[call-arg]
-            self._events, n, self._sizes, self._clock, self._wrong, self._forget, self.adapts, *self._fixed,
-            *self._memory, self._kept, self._votes, self._ahead, self._out, self._units, self._S,
+        found = online.push(
+            self._events, n, self._sizes, self._clock, self._wrong, self._forget, self.adapts,
+            self._network, self._kept, self._votes, self._ahead, self._out, self._units, self._S,
         )  # fmt: skip
         if found < 0:
             self._refuse(*self._wrong.tolist())
@@ -133,11 +134,8 @@ class Session:
 
     def adapted(self) -> Network:
         """A network with what this session has learnt so far; the session goes on."""
-        arrays = tuple(array.copy() for array in self._memory)
-        centroids, _, _, _, scale, moved, noted, amplitude, live, is_live, frame, *_ = arrays
-        now = self._clock[1] - self._clock[0] + self._plan.gap
-        table, pace = self._fixed[0], self._fixed[5]
-        online.finish(now, table, pace, centroids, scale, moved, noted, amplitude, live, is_live, frame)
+        arrays = tuple(array.copy() for array in self._network[len(self._fixed) :])
+        online.finish(self._clock[1] - self._clock[0] + self._plan.gap, (*self._fixed, *arrays))
         parameters = self._start.copy()
         online.take_back(self._plan, self.network.stages, arrays, parameters)
         return self.network.twin(parameters)

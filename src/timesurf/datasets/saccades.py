@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +103,8 @@ def simulate(
         raise SettingError(f"engine = {engine!r} must be one of {', '.join(_ENGINES)}.")
     counts: list[int] = [0]
     parts: list[list[Array]] = [[np.empty(0, dtype)] for dtype in DTYPES]
-    for count, events in _ENGINES[engine](images, seed, optics, field, camera, threads):
+    scene = _Scene(images, seed, optics, field, camera)
+    for count, events in _ENGINES[engine](scene, threads):
         counts += count
         for part, values in zip(parts, events, strict=True):
             part.append(values)
@@ -113,32 +114,29 @@ def simulate(
     return Recordings([x, y], t, p, np.cumsum(counts), field=field, polarities=2, labels=labels)
 
 
-def _on_cores(
-    images: Array,
-    seed: int | Sequence[int],
-    optics: tuple[Array, Array, Array],
-    field: tuple[int, int],
-    camera: Camera,
-    threads: int | None,
-) -> Iterator[tuple[list[int], list[Array]]]:
+class _Scene(NamedTuple):
+    """What is to be exposed."""
+
+    images: Array
+    seed: int | Sequence[int]
+    optics: tuple[Array, Array, Array]  # weights of rows and of columns, and the path, in samples
+    field: tuple[int, int]
+    camera: Camera
+
+
+def _on_cores(scene: _Scene, threads: int | None) -> Iterator[tuple[list[int], list[Array]]]:
     """Stretch after stretch of the pictures: events of each, and x, y, p and t of all."""
-    starts = range(0, len(images), _AT_ONCE)
-    some = (slice(a, min(a + _AT_ONCE, len(images))) for a in starts)
+    number = len(scene.images)
+    some = (slice(a, min(a + _AT_ONCE, number)) for a in range(0, number, _AT_ONCE))
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-        yield from pool.map(partial(_expose_some, images, seed, optics, field, camera), some)
+        yield from pool.map(partial(_expose_some, scene), some)
 
 
-def _on_card(
-    images: Array,
-    seed: int | Sequence[int],
-    optics: tuple[Array, Array, Array],
-    field: tuple[int, int],
-    camera: Camera,
-    threads: int | None,
-) -> Iterator[tuple[list[int], list[Array]]]:
+def _on_card(scene: _Scene, threads: int | None) -> Iterator[tuple[list[int], list[Array]]]:
     """The same on a GPU."""
     from timesurf.datasets import exposure_cuda
 
+    images, seed, optics, field, camera = scene
     bits = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
     constants = _constants(camera, STEP * 1e-6)
     for counts, events in exposure_cuda.expose(images, optics, FINE, STEP, field, camera.dark, constants, bits):
@@ -225,18 +223,11 @@ def _lens(size: int, camera: Camera, path: Array) -> tuple[Array, Array]:
     return weights.astype(np.float32), (-path - least) * FINE
 
 
-def _expose_some(
-    images: Array,
-    seed: int | Sequence[int],
-    optics: tuple[Array, Array, Array],
-    field: tuple[int, int],
-    camera: Camera,
-    some: slice,
-) -> tuple[list[int], list[Array]]:
+def _expose_some(scene: _Scene, some: slice) -> tuple[list[int], list[Array]]:
     """Counts of some recordings, and their x, y, p and t one after another."""
     from timesurf.datasets import exposure
 
-    rows, columns, path = optics
+    images, seed, (rows, columns, path), field, camera = scene
     constants = _constants(camera, STEP * 1e-6 * field[0] * field[1])  # of all pixels together
     light = np.empty((len(rows), columns.shape[1]), np.float32)
     half = np.empty(columns.shape[0], np.float32)

@@ -54,6 +54,7 @@ from timesurf.rule import SLACK, Rule
 SMALL = 64  # entries: up to here a surface is written out sooner than its dot products are followed
 REACH = 8.0  # tau: how far t0 may lie behind; e^8 is what rounding errors grow by
 NEVER = -(2**62)
+_PREVIOUS, _PATH, _SIGNAL = 27, 30, 31  # places in what `step` takes, from its table on
 
 compiled = njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False)
 inlined = njit(nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False, forceinline=True)
@@ -63,12 +64,10 @@ def learn(stages: tuple[Stage, ...], parameters: Parameters, rule: Rule, batch: 
     """Run the events and update the parameters after each."""
     outcome = Outcome.empty(stages, batch, trace=False)
     outcome.trace = None
-    p, arrays = memory(stages, parameters)
-    run(
-        batch.entry, batch.t, batch.offsets, batch.label, p.gap, *fixed(p, stages, rule), *arrays,
-        outcome.kept, outcome.votes,
-    )  # fmt: skip
-    take_back(p, stages, arrays, parameters)
+    p, changing = memory(stages, parameters)
+    run(batch.entry, batch.t, batch.offsets, batch.label, p.gap, (*fixed(p, stages, rule), *changing),
+        outcome.kept, outcome.votes)  # fmt: skip
+    take_back(p, stages, changing, parameters)
     return outcome
 
 
@@ -217,38 +216,7 @@ def run(
     offsets,  # IN     (recordings + 1,)
     label,  # IN     (recordings,) index of the class, -1 if unknown
     gap,  # IN     us between one recording's end and the next one's beginning
-    table,  # IN     see engines/plan.py
-    own,  # IN
-    start,  # IN
-    runs,  # IN
-    out,  # IN
-    pace,  # IN     (layers, 2) -1/tau, -1/feedback_tau
-    rates,  # IN     (layers, 5) alpha, beta, gamma, delta, d
-    border,  # IN     which kernel of the thresholds
-    competition,  # IN
-    centroids,  # INOUT  all layers', laid out as UPDATE; in Full layers v of c = A v
-    thresholds,  # INOUT  every unit's
-    frozen,  # IN     units that never change
-    norms,  # INOUT  ||c||^2 of every unit
-    scale,  # INOUT  A of every unit of Full layers
-    moved,  # INOUT  H of every unit of Full layers
-    noted,  # INOUT  H when each entry was set, laid out as UPDATE
-    amplitude,  # INOUT  a of every entry of Full layers
-    live,  # INOUT  entries that have not faded yet
-    is_live,  # INOUT
-    frame,  # INOUT  (2, layers) t0; how many entries are live
-    context,  # INOUT  last time of every input
-    since,  # INOUT  when a Full layer's dot products were last brought up to date
-    feedback,  # INOUT  last time of every output
-    spoke,  # INOUT  last time of any output at each place
-    state,  # INOUT  running dot products of Full layers
-    norm,  # INOUT  running ||ts||^2 of Full layers
-    crowd,  # INOUT  running sum of ftv at each place
-    previous,  # INOUT  S of the previous output at each place
-    ts,  # INOUT  surfaces of all other layers: the current event's, or those of all blocks
-    dist,  # WORK   its distance to every unit
-    path,  # OUT    (3, layers) the current event's outputs: unit, place, where the surface begins
-    signal,  # OUT    (2, layers) |S|, then S; dS
+    network,  # INOUT  see `step`, from its table on
     kept,  # OUT    (recordings, layers)
     votes,  # OUT    (recordings, classes)
 ):
@@ -256,21 +224,16 @@ def run(
     layers = len(kept[0])
     base = np.int64(0)
     for r in range(len(label)):
-        previous[:] = 0
+        network[_PREVIOUS][:] = 0
         for i in range(offsets[r], offsets[r + 1]):
-            depth = step(
-                np.int64(entry[i]), base + t[i], label[r], True,
-                table, own, start, runs, out, pace, rates, border, competition, centroids, thresholds, frozen, norms,
-                scale, moved, noted, amplitude, live, is_live, frame, context, since, feedback, spoke, state, norm,
-                crowd, previous, ts, dist, path, signal,
-            )  # fmt: skip
+            depth = step(np.int64(entry[i]), base + t[i], label[r], True, *network)
             for k in range(depth):
                 kept[r, k] += 1
             if depth == layers:
-                votes[r, path[0, layers - 1]] += 1
+                votes[r, network[_PATH][0, layers - 1]] += 1
         if offsets[r + 1] > offsets[r]:
             base += t[offsets[r + 1] - 1] + gap
-    finish(base, table, pace, centroids, scale, moved, noted, amplitude, live, is_live, frame)
+    finish(base, network)
 
 
 @compiled
@@ -282,38 +245,7 @@ def push(
     wrong,  # OUT    (2,) which row and which event is refused
     forget,  # IN     -1 / tau of the vote; 0 for a plain count
     learn,  # IN
-    table,  # IN     see engines/plan.py
-    own,  # IN
-    start,  # IN
-    runs,  # IN
-    out,  # IN
-    pace,  # IN     (layers, 2) -1/tau, -1/feedback_tau
-    rates,  # IN     (layers, 5) alpha, beta, gamma, delta, d
-    border,  # IN     which kernel of the thresholds
-    competition,  # IN
-    centroids,  # INOUT  all layers', laid out as UPDATE; in Full layers v of c = A v
-    thresholds,  # INOUT  every unit's
-    frozen,  # IN     units that never change
-    norms,  # INOUT  ||c||^2 of every unit
-    scale,  # INOUT  A of every unit of Full layers
-    moved,  # INOUT  H of every unit of Full layers
-    noted,  # INOUT  H when each entry was set, laid out as UPDATE
-    amplitude,  # INOUT  a of every entry of Full layers
-    live,  # INOUT  entries that have not faded yet
-    is_live,  # INOUT
-    frame,  # INOUT  (2, layers) t0; how many entries are live
-    context,  # INOUT  last time of every input
-    since,  # INOUT  when a Full layer's dot products were last brought up to date
-    feedback,  # INOUT  last time of every output
-    spoke,  # INOUT  last time of any output at each place
-    state,  # INOUT  running dot products of Full layers
-    norm,  # INOUT  running ||ts||^2 of Full layers
-    crowd,  # INOUT  running sum of ftv at each place
-    previous,  # INOUT  S of the previous output at each place
-    ts,  # INOUT  surfaces of all other layers: the current event's, or those of all blocks
-    dist,  # WORK   its distance to every unit
-    path,  # OUT    (3, layers) the current event's outputs: unit, place, where the surface begins
-    signal,  # OUT    (2, layers) |S|, then S; dS
+    network,  # INOUT  see `step`, from its table on
     kept,  # INOUT  (layers,) events that each layer let pass
     votes,  # INOUT  (classes,)
     ahead,  # INOUT  (2,) the class that is ahead, -1 before the first vote; its share of the vote
@@ -340,13 +272,7 @@ def push(
         entry = np.int64(0)
         for d in range(times):
             entry = entry * sizes[d] + events[d, i]
-        now = events[times, i] - clock[0]
-        depth = step(
-            entry, now, -1, learn,
-            table, own, start, runs, out, pace, rates, border, competition, centroids, thresholds, frozen, norms,
-            scale, moved, noted, amplitude, live, is_live, frame, context, since, feedback, spoke, state, norm,
-            crowd, previous, ts, dist, path, signal,
-        )  # fmt: skip
+        depth = step(entry, events[times, i] - clock[0], -1, learn, *network)
         for k in range(depth):
             kept[k] += 1
         if depth == layers:
@@ -354,8 +280,9 @@ def push(
                 faded = exp((events[times, i] - clock[2]) * forget) if clock[2] >= 0 else 0.0
                 for c in range(len(votes)):
                     votes[c] *= faded
-            votes[path[0, layers - 1]] += 1
-            index[found], fired[found], sure[found] = i, path[0, layers - 1], signal[0, layers - 1]
+            f = network[_PATH][0, layers - 1]
+            votes[f] += 1
+            index[found], fired[found], sure[found] = i, f, network[_SIGNAL][0, layers - 1]
             found += 1
             clock[2] = events[times, i]
     if n > 0:
@@ -371,8 +298,10 @@ def push(
 
 
 @compiled
-def finish(now, table, pace, centroids, scale, moved, noted, amplitude, live, is_live, frame):
+def finish(now, network):
     """Carry out what Full layers still owe their centroids."""
+    table, pace, centroids = network[0], network[5], network[9]
+    scale, moved, noted, amplitude, live, is_live, frame = network[13:20]
     for k in range(len(table) - 1):
         if table[k, HOW] == RUNNING:
             catch_up(k, now, table, pace, centroids, moved, noted, amplitude, live, is_live, frame)
