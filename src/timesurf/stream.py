@@ -20,6 +20,9 @@ from timesurf.times import Time, microseconds
 Array = NDArray[Any]
 
 
+_UNLABELLED = np.full(1, -1)
+
+
 class Heard(NamedTuple):
     """What came of a packet."""
 
@@ -61,7 +64,7 @@ class Session:
         self._plan, self._fixed = plan, online.fixed(plan, network.stages, rule)
         self._sizes = np.array([*network.field, network.polarities])
         self._axes = [*(axis_name(d) for d in range(len(network.field))), "p"]
-        self._wrong = np.zeros(2, np.int64)
+        self._wrong, self._offsets = np.zeros(2, np.int64), np.zeros(2, np.int64)
         self._classes = network.classes.tolist()
         self._grow(256)
         self.reset()
@@ -74,7 +77,8 @@ class Session:
         _, changing = online.memory(self.network.stages, self._start)
         self._network = (*self._fixed, *changing)
         self._clock = np.full(3, -1, np.int64)
-        self._kept = np.zeros(len(self.network.stages), np.int64)
+        self._kept = np.zeros((1, len(self.network.stages)), np.int64)
+        self._counts = np.zeros((1, len(self.network.classes)), np.int64)
         self._votes = np.zeros(len(self.network.classes))
         self._ahead = np.array([-1.0, 0.0])
         self.events = 0  # so far
@@ -105,12 +109,14 @@ class Session:
             if values.dtype.kind not in "iub":
                 raise EventError(f"Events are integers, not {values.dtype}: convert them.")
             row[:n] = values
-        found = online.push(
-            self._events, n, self._sizes, self._clock, self._wrong, self._forget, self.adapts,
-            self._network, self._kept, self._votes, self._ahead, self._out, self._units, self._S,
-        )  # fmt: skip
-        if found < 0:
+        if not online.unpack(self._events, n, self._sizes, self._clock, self._wrong, self._entry, self._t):
             self._refuse(*self._wrong.tolist())
+        self._offsets[1] = n
+        found = online.run(
+            self._entry, self._t, self._offsets, _UNLABELLED, 0, 0, False, self.adapts, *self._network,
+            self._kept, self._counts, self._out, self._units, self._S,
+        )  # fmt: skip
+        online.tally(found, self._t, self._out, self._units, self._forget, self._clock, self._votes, self._ahead)
         self.events += n
         ahead, share = self._ahead.tolist()
         out, units, S = self._out[:found].copy(), self._units[:found].copy(), self._S[:found].copy()
@@ -129,13 +135,15 @@ class Session:
     @property
     def kept(self) -> Array:
         """Share of all events that each layer let pass."""
-        share: Array = self._kept / max(self.events, 1)
+        share: Array = self._kept[0] / max(self.events, 1)
         return share
 
     def adapted(self) -> Network:
         """A network with what this session has learnt so far; the session goes on."""
         arrays = tuple(array.copy() for array in self._network[len(self._fixed) :])
-        online.finish(self._clock[1] - self._clock[0] + self._plan.gap, (*self._fixed, *arrays))
+        centroids, _, _, _, scale, moved, noted, amplitude, live, is_live, frame, *_ = arrays
+        now, table, pace = self._clock[1] - self._clock[0] + self._plan.gap, self._fixed[0], self._fixed[5]
+        online.finish(now, table, pace, centroids, scale, moved, noted, amplitude, live, is_live, frame)
         parameters = self._start.copy()
         online.take_back(self._plan, self.network.stages, arrays, parameters)
         return self.network.twin(parameters)
@@ -143,7 +151,7 @@ class Session:
     def _grow(self, room: int) -> None:
         """Room for packets of so many events."""
         self._events = np.zeros((len(self._axes) + 1, room), np.int64)
-        self._out, self._units = (np.zeros(room, np.int64) for _ in range(2))
+        self._entry, self._t, self._out, self._units = (np.zeros(room, np.int64) for _ in range(4))
         self._S, self._zeros = np.zeros(room), np.zeros(room, np.int8)
 
     def _refuse(self, row: int, event: int) -> None:

@@ -54,7 +54,6 @@ from timesurf.rule import SLACK, Rule
 SMALL = 64  # entries: up to here a surface is written out sooner than its dot products are followed
 REACH = 8.0  # tau: how far t0 may lie behind; e^8 is what rounding errors grow by
 NEVER = -(2**62)
-_PREVIOUS, _PATH, _SIGNAL = 27, 30, 31  # places in what `step` takes, from its table on
 
 compiled = njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False)
 inlined = njit(nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False, forceinline=True)
@@ -65,8 +64,11 @@ def learn(stages: tuple[Stage, ...], parameters: Parameters, rule: Rule, batch: 
     outcome = Outcome.empty(stages, batch, trace=False)
     outcome.trace = None
     p, changing = memory(stages, parameters)
-    run(batch.entry, batch.t, batch.offsets, batch.label, p.gap, (*fixed(p, stages, rule), *changing),
-        outcome.kept, outcome.votes)  # fmt: skip
+    none = np.empty(0, np.int64)
+    run(
+        batch.entry, batch.t, batch.offsets, batch.label, np.int64(0), p.gap, True, True, *fixed(p, stages, rule),
+        *changing, outcome.kept, outcome.votes, none, none, np.empty(0),
+    )  # fmt: skip
     take_back(p, stages, changing, parameters)
     return outcome
 
@@ -125,12 +127,16 @@ def _rows(p: Plan, k: int, centroids: np.ndarray) -> np.ndarray:
     return rows[:, : p.table[k, ENTRIES]]
 
 
-@inlined
-def step(
-    entry,  # IN     place of the event in the flat input field
-    now,  # IN     us, on a clock that never goes back
-    label,  # IN     index of the class, -1 if unknown
-    learn,  # IN     whether to learn from it
+@compiled
+def run(
+    entry,  # IN     (events,) place of each event in the flat input field
+    t,  # IN     (events,) us, since the recording's first event
+    offsets,  # IN     (recordings + 1,)
+    label,  # IN     (recordings,) index of the class, -1 if unknown
+    base,  # IN     us: where the first recording begins on the network's clock
+    gap,  # IN     us between one recording's end and the next one's beginning
+    whole,  # IN     whether these are whole recordings; else a part of one, and what was before goes on
+    learn,  # IN     whether to learn from them
     table,  # IN     see engines/plan.py
     own,  # IN
     start,  # IN
@@ -145,148 +151,148 @@ def step(
     frozen,  # IN     units that never change
     norms,  # INOUT  ||c||^2 of every unit
     scale,  # INOUT  A of every unit of Full layers
-    moved,  # INOUT  H of every unit of Full layers
-    noted,  # INOUT  H when each entry was set, laid out as UPDATE
-    amplitude,  # INOUT  a of every entry of Full layers
-    live,  # INOUT  entries that have not faded yet
-    is_live,  # INOUT
-    frame,  # INOUT  (2, layers) t0; how many entries are live
-    context,  # INOUT  last time of every input
-    since,  # INOUT  when a Full layer's dot products were last brought up to date
-    feedback,  # INOUT  last time of every output
-    spoke,  # INOUT  last time of any output at each place
-    state,  # INOUT  running dot products of Full layers
-    norm,  # INOUT  running ||ts||^2 of Full layers
-    crowd,  # INOUT  running sum of ftv at each place
-    previous,  # INOUT  S of the previous output at each place
-    ts,  # INOUT  surfaces of all other layers: the current event's, or those of all blocks
+    moved,  # WORK   H of every unit of Full layers
+    noted,  # WORK   H when each entry was set, laid out as UPDATE
+    amplitude,  # WORK   a of every entry of Full layers
+    live,  # WORK   entries that have not faded yet
+    is_live,  # WORK
+    frame,  # WORK   (2, layers) t0; how many entries are live
+    context,  # WORK   last time of every input
+    since,  # WORK   when a Full layer's dot products were last brought up to date
+    feedback,  # WORK   last time of every output
+    spoke,  # WORK   last time of any output at each place
+    state,  # WORK   running dot products of Full layers
+    norm,  # WORK   running ||ts||^2 of Full layers
+    crowd,  # WORK   running sum of ftv at each place
+    previous,  # WORK   S of the previous output at each place
+    ts,  # WORK   surfaces of all other layers: the current event's, or those of all blocks
     dist,  # WORK   its distance to every unit
-    path,  # OUT    (3, layers) the current event's outputs: unit, place, where the surface begins
-    signal,  # OUT    (2, layers) |S|, then S; dS
-):
-    """One event up the hierarchy, and what it teaches the layers: how many of them let it pass."""
-    layers = len(table) - 1
-    lowest = min(1, layers - 1)  # nothing learns from the S of the first of several layers
-    location = entry // table[0, POLARITIES]
-    p = entry - location * table[0, POLARITIES]
-    for k in range(layers):
-        if table[k, HOW] != RUNNING:
-            if table[k, HOW] == WRITTEN:
-                surface = write_out(k, now, location, p, table, own, start, runs, pace, context, ts)
-            else:
-                surface = fade(k, now, location, p, table, own, out, pace, since, ts)
-            path[2, k] = surface
-            f = compare(k, surface, table, centroids, ts, dist)
-        else:
-            f = follow(k, now, location, p, table, own, pace, centroids, norms, scale, moved, noted, amplitude,
-                       live, is_live, frame, context, since, state, norm, dist)  # fmt: skip
-        if not dist[table[k, UNIT] + f] < thresholds[table[k, UNIT] + f]:
-            return k
-        location = out[table[k, LOCATION] + location]
-        p = f
-        path[0, k], path[1, k] = f, location
-        if k >= lowest:
-            signal[0, k] = unshared(k, f, location, now, table, pace, feedback, spoke, crowd)
-    G = 1.0 if label == p or label == -1 else -1.0
-    for k in range(lowest, layers):
-        place = table[k, PLACE] + path[1, k]
-        signal[0, k] *= G
-        signal[1, k] = signal[0, k] - previous[place]
-        previous[place] = signal[0, k]
-    if not learn:
-        return layers
-    for k in range(layers):
-        S, dS = signal[0, min(k + 1, layers - 1)], signal[1, min(k + 1, layers - 1)]
-        gain = rates[k, 0] * dS + rates[k, 1] * S
-        if frozen[table[k, UNIT] + path[0, k]]:
-            pass
-        elif table[k, HOW] != RUNNING:
-            approach(k, path[0, k], path[2, k], gain, table, centroids, ts)
-        else:
-            drift(k, path[0, k], gain, now, table, pace, centroids, norms, scale, moved, noted, amplitude, live,
-                  frame, state, norm)  # fmt: skip
-        adjust(k, path[0, k], S, dS, table, rates, border, competition, dist, thresholds, frozen)
-    return layers
-
-
-@compiled
-def run(
-    entry,  # IN     (events,) place of each event in the flat input field
-    t,  # IN     (events,) us, since the recording's first event
-    offsets,  # IN     (recordings + 1,)
-    label,  # IN     (recordings,) index of the class, -1 if unknown
-    gap,  # IN     us between one recording's end and the next one's beginning
-    network,  # INOUT  see `step`, from its table on
+    path,  # WORK   (3, layers) the current event's outputs: unit, place, where the surface begins
+    signal,  # WORK   (2, layers) |S|, then S; dS
     kept,  # OUT    (recordings, layers)
     votes,  # OUT    (recordings, classes)
+    came,  # OUT    (events,) which events came out, or empty: not asked for
+    fired,  # OUT    (events,) the units that they fired
+    sure,  # OUT    (events,) their S
 ):
-    """Every event of every recording through every layer, and what it teaches them."""
+    """Every event of every recording through every layer, and what it teaches them: how many came out."""
     layers = len(kept[0])
-    base = np.int64(0)
+    lowest = min(1, layers - 1)  # nothing learns from the S of the first of several layers
+    found = 0
     for r in range(len(label)):
-        network[_PREVIOUS][:] = 0
+        if whole:
+            previous[:] = 0
         for i in range(offsets[r], offsets[r + 1]):
-            depth = step(np.int64(entry[i]), base + t[i], label[r], True, *network)
-            for k in range(depth):
+            now = base + t[i]
+            location = np.int64(entry[i]) // table[0, POLARITIES]
+            p = np.int64(entry[i]) - location * table[0, POLARITIES]
+            depth = 0
+            for k in range(layers):
+                if table[k, HOW] != RUNNING:
+                    if table[k, HOW] == WRITTEN:
+                        surface = write_out(k, now, location, p, table, own, start, runs, pace, context, ts)
+                    else:
+                        surface = fade(k, now, location, p, table, own, out, pace, since, ts)
+                    path[2, k] = surface
+                    f = compare(k, surface, table, centroids, ts, dist)
+                else:
+                    f = follow(k, now, location, p, table, own, pace, centroids, norms, scale, moved, noted, amplitude,
+                               live, is_live, frame, context, since, state, norm, dist)  # fmt: skip
+                if not dist[table[k, UNIT] + f] < thresholds[table[k, UNIT] + f]:
+                    break
+                location = out[table[k, LOCATION] + location]
+                p = f
+                path[0, k], path[1, k] = f, location
                 kept[r, k] += 1
-            if depth == layers:
-                votes[r, network[_PATH][0, layers - 1]] += 1
+                depth += 1
+                if k >= lowest:
+                    signal[0, k] = unshared(k, f, location, now, table, pace, feedback, spoke, crowd)
+            if depth < layers:
+                continue
+            votes[r, p] += 1
+            G = 1.0 if label[r] == p or label[r] == -1 else -1.0
+            for k in range(lowest, layers):
+                place = table[k, PLACE] + path[1, k]
+                signal[0, k] *= G
+                signal[1, k] = signal[0, k] - previous[place]
+                previous[place] = signal[0, k]
+            if len(came) > 0:
+                came[found], fired[found], sure[found] = i, p, signal[0, layers - 1]
+            found += 1
+            if not learn:
+                continue
+            for k in range(layers):
+                S, dS = signal[0, min(k + 1, layers - 1)], signal[1, min(k + 1, layers - 1)]
+                gain = rates[k, 0] * dS + rates[k, 1] * S
+                if frozen[table[k, UNIT] + path[0, k]]:
+                    pass
+                elif table[k, HOW] != RUNNING:
+                    approach(k, path[0, k], path[2, k], gain, table, centroids, ts)
+                else:
+                    drift(k, path[0, k], gain, now, table, pace, centroids, norms, scale, moved, noted, amplitude, live,
+                          frame, state, norm)  # fmt: skip
+                adjust(k, path[0, k], S, dS, table, rates, border, competition, dist, thresholds, frozen)
         if offsets[r + 1] > offsets[r]:
             base += t[offsets[r + 1] - 1] + gap
-    finish(base, network)
+    if whole:
+        finish(base, table, pace, centroids, scale, moved, noted, amplitude, live, is_live, frame)
+    return found
 
 
 @compiled
-def push(
+def finish(now, table, pace, centroids, scale, moved, noted, amplitude, live, is_live, frame):
+    """Carry out what Full layers still owe their centroids."""
+    for k in range(len(table) - 1):
+        if table[k, HOW] == RUNNING:
+            catch_up(k, now, table, pace, centroids, moved, noted, amplitude, live, is_live, frame)
+            for u in range(table[k, UNITS]):
+                fold(k, u, scale[table[k, UNIT] + u], table, centroids)
+
+
+@compiled
+def unpack(
     events,  # IN     (coordinates + 2, room) int64: coordinates, polarity, time of every event
     n,  # IN     how many there are
     sizes,  # IN     (coordinates + 1,) of the field, and polarities
-    clock,  # INOUT  (3,) when the stream began; time of its latest event, and of its latest vote; -1 before the first
+    clock,  # INOUT  (3,) when a stream began; time of its latest event, and of its latest vote; -1 before the first
     wrong,  # OUT    (2,) which row and which event is refused
-    forget,  # IN     -1 / tau of the vote; 0 for a plain count
-    learn,  # IN
-    network,  # INOUT  see `step`, from its table on
-    kept,  # INOUT  (layers,) events that each layer let pass
-    votes,  # INOUT  (classes,)
-    ahead,  # INOUT  (2,) the class that is ahead, -1 before the first vote; its share of the vote
-    index,  # OUT    (room,) which events came out
-    fired,  # OUT    (room,) their classes
-    sure,  # OUT    (room,) their S
+    entry,  # OUT    (room,) place of each event in the flat field
+    t,  # OUT    (room,) us since the stream began
 ):
-    """A packet of a stream: how many events came out, or -1 where one is refused and none was taken."""
-    layers, times = len(kept), len(events) - 1
-    latest = clock[1]
+    """A packet of a stream for `run`; False where an event is refused, and then nothing has changed."""
+    times, latest = len(events) - 1, clock[1]
     for i in range(n):
+        place = np.int64(0)
         for d in range(times):
             if events[d, i] < 0 or events[d, i] >= sizes[d]:
                 wrong[0], wrong[1] = d, i
-                return -1
+                return False
+            place = place * sizes[d] + events[d, i]
         if events[times, i] < latest or events[times, i] < 0:
             wrong[0], wrong[1] = times, i
-            return -1
+            return False
         latest = events[times, i]
-    if n > 0 and clock[0] < 0:
-        clock[0] = events[times, 0]
-    found = 0
-    for i in range(n):
-        entry = np.int64(0)
-        for d in range(times):
-            entry = entry * sizes[d] + events[d, i]
-        depth = step(entry, events[times, i] - clock[0], -1, learn, *network)
-        for k in range(depth):
-            kept[k] += 1
-        if depth == layers:
-            if forget < 0:
-                faded = exp((events[times, i] - clock[2]) * forget) if clock[2] >= 0 else 0.0
-                for c in range(len(votes)):
-                    votes[c] *= faded
-            f = network[_PATH][0, layers - 1]
-            votes[f] += 1
-            index[found], fired[found], sure[found] = i, f, network[_SIGNAL][0, layers - 1]
-            found += 1
-            clock[2] = events[times, i]
+        entry[i] = place
     if n > 0:
-        clock[1] = events[times, n - 1]
+        if clock[0] < 0:
+            clock[0] = events[times, 0]
+        clock[1] = latest
+        for i in range(n):
+            t[i] = events[times, i] - clock[0]
+    return True
+
+
+@compiled
+def tally(found, t, came, fired, forget, clock, votes, ahead):
+    """Count the votes of a packet; older ones fade by exp(forget dt). ahead: the leading class, its share."""
+    for i in range(found):
+        now = t[came[i]]
+        if forget < 0:
+            faded = exp((now - clock[2]) * forget) if clock[2] >= 0 else 0.0
+            for c in range(len(votes)):
+                votes[c] *= faded
+        votes[fired[i]] += 1
+        clock[2] = now
     if found > 0:
         best, total = 0, 0.0
         for c in range(len(votes)):
@@ -294,19 +300,6 @@ def push(
             if votes[c] > votes[best]:
                 best = c
         ahead[0], ahead[1] = best, votes[best] / total
-    return found
-
-
-@compiled
-def finish(now, network):
-    """Carry out what Full layers still owe their centroids."""
-    table, pace, centroids = network[0], network[5], network[9]
-    scale, moved, noted, amplitude, live, is_live, frame = network[13:20]
-    for k in range(len(table) - 1):
-        if table[k, HOW] == RUNNING:
-            catch_up(k, now, table, pace, centroids, moved, noted, amplitude, live, is_live, frame)
-            for u in range(table[k, UNITS]):
-                fold(k, u, scale[table[k, UNIT] + u], table, centroids)
 
 
 @inlined
