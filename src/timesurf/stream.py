@@ -112,7 +112,7 @@ class Session:
         if not online.unpack(self._events, n, self._sizes, self._clock, self._wrong, self._entry, self._t):
             self._refuse(*self._wrong.tolist())
         self._offsets[1] = n
-        found = online.run(
+        found = online.run(  # type: ignore[call-arg]
             self._entry, self._t, self._offsets, _UNLABELLED, 0, 0, False, self.adapts, *self._network,
             self._kept, self._counts, self._out, self._units, self._S,
         )  # fmt: skip
