@@ -71,7 +71,7 @@ def convert(
 
 @app.command()
 def simulate(
-    images: Annotated[Path, typer.Argument(help="mnist.npz, its folder, or an .npz with images and, perhaps, labels.")],
+    images: Annotated[str, typer.Argument(help="mnist.npz, an .npz with images (and labels), or digits: small ones.")],
     out: Annotated[Path, typer.Argument(help="Recordings, as .npz.", dir_okay=False)],
     split: Split = "train",
     number: Annotated[int | None, typer.Option(min=1, help="The first so many images only.")] = None,
@@ -80,23 +80,38 @@ def simulate(
 ) -> None:
     """Simulate the events that a camera sees of still images as it makes N-MNIST's three movements.
 
-    Example: timesurf simulate mnist.npz events.npz --number 1000
+    Example: timesurf simulate digits events.npz --number 100
     """
-    import numpy as np
-
-    from timesurf.datasets import mnist, saccades
+    from timesurf.datasets import saccades
     from timesurf.io import npz
 
     check_writable(out)
-    if images.suffix == ".npz" and images.is_file() and "images" in (held := np.load(images)):
-        pictures, labels = held["images"], held.get("labels")
-    else:
-        pictures, labels = mnist.read(images, split)
+    pictures, labels = _pictures(images, split)
     pictures, labels = pictures[:number], None if labels is None else labels[:number]
     with counted("simulating") as told:
         recordings = saccades.simulate(pictures, labels, seed=seed, engine=engine, progress=told)
     npz.write(out, recordings)
     console.print(f"{recordings} written to {out}", highlight=False)
+
+
+def _pictures(what: str, split: str) -> tuple[Any, Any]:
+    """Images and labels of MNIST, of an .npz, or of scikit-learn's 1,797 small digits, which need no download."""
+    import numpy as np
+
+    from timesurf.datasets import mnist
+
+    if what == "digits":
+        from sklearn.datasets import load_digits
+
+        small = load_digits()
+        part = slice(None, 1200) if split == "train" else slice(1200, None)
+        large = np.kron(small.images[part] / small.images.max(), np.ones((1, 3, 3)))  # 8 x 8 pixels to 24 x 24
+        return np.pad(large, ((0, 0), (2, 2), (2, 2))), small.target[part]
+    if what.endswith(".npz") and Path(what).is_file():
+        with np.load(what) as held:
+            if "images" in held:
+                return held["images"], held.get("labels")
+    return mnist.read(what, split)
 
 
 def needs_labels(recordings: Recordings, what: str) -> None:

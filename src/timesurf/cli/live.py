@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 
 from timesurf.cli.app import Json, Model, app, bench, check_writable, console, write_json
-from timesurf.cli.data import load
+from timesurf.cli.data import fitted, load
 
 _REFRESH = 10  # a second
 _PACKET = 1000  # events of a file that has none
@@ -48,7 +48,7 @@ def stream(
         with Live(get_renderable=view.table, console=console, refresh_per_second=_REFRESH, transient=True) as live:
             if not console.is_terminal:
                 live.stop()
-            for packet in _packets(source):
+            for packet in _packets(source, network):
                 coords = [packet[axis] for axis in ("x", "y")[: len(network.field)]]
                 heard = session.take(coords, packet["t"], packet["p"] if network.polarities > 1 else None)
                 view.hear(packet, heard)
@@ -64,14 +64,15 @@ def stream(
     write_json(json_file, result)
 
 
-def _packets(source: str) -> Iterator[Any]:
+def _packets(source: str, network: Any) -> Iterator[Any]:
+    """Packets as they come; recordings of a file one after another, fitted to the network."""
     from timesurf.io import camera
 
     if not source.endswith(".npz"):
         yield from camera.packets(source)
         return
     later = 0
-    for recording in load(source):
+    for recording in fitted(load(source), network):
         (events,) = recording.to_structured()
         events = events.astype([(name, np.int64) for name in events.dtype.names or ()])
         events["t"] += later - (events["t"][0] if len(events) else 0)
