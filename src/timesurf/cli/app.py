@@ -29,6 +29,7 @@ app = typer.Typer(
 bench = typer.Typer(help="Reproduce the paper's tables and measure speed.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
 console = Console()
+_EVENTS_A_WORD = 1 << 22  # between two words on how it goes
 
 Data = Annotated[str, typer.Argument(help="An .npz, a camera file, a folder of classes, N-MNIST's folder, tonic:NAME.")]
 Split = Annotated[str, typer.Option(help="train or test, where the data has both.")]
@@ -114,6 +115,19 @@ def progress(what: str, networks: int) -> Iterator[Any]:
                 bar.update(task, completed=sum(done.values()), total=networks * news.total, news=text)
 
         yield told
+
+
+def in_parts(what: str, recordings: Any, call: Callable[[Any], Any]) -> Any:
+    """The outcome of a call on recordings, made for some of them at a time, with a bar."""
+    from timesurf.engines import Outcome
+    from timesurf.training import parts
+
+    with counted(what) as told:
+        outcomes = []
+        for part in parts(recordings, None, _EVENTS_A_WORD):
+            outcomes.append(call(recordings[part]))
+            told(min(part.stop, len(recordings)), len(recordings))
+    return Outcome.joined(outcomes)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from timesurf.cli.app import (
     app,
     check_writable,
     console,
+    in_parts,
     progress,
     write_json,
 )
@@ -137,8 +138,7 @@ def adapt(
     check_writable(out)
     network = Network.load(model)
     recordings = fitted(load(data, split), network)
-    with console.status("Adapting ..."):
-        outcome = network.adapt(recordings, cap=cap, confidence=confidence)
+    outcome = in_parts("adapting", recordings, lambda some: network.adapt(some, cap=cap, confidence=confidence))
     network.save(out)
     result = figures(network, recordings, outcome)
     console.print(shown(result), highlight=False)

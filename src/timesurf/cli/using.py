@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Data, Engine, Json, Model, Split, app, check_writable, console, write_json
+from timesurf.cli.app import Data, Engine, Json, Model, Split, app, check_writable, console, in_parts, write_json
 from timesurf.cli.data import fitted, load, needs_labels
 from timesurf.events import Recordings
 from timesurf.files import replacing
@@ -21,7 +21,7 @@ def figures(network: Any, recordings: Recordings, outcome: Any = None) -> dict[s
     """What a network makes of recordings, in figures; those about right and wrong only where there are labels."""
     from timesurf import metrics
 
-    outcome = network.infer(recordings) if outcome is None else outcome
+    outcome = in_parts("running", recordings, network.infer) if outcome is None else outcome
     result: dict[str, Any] = {
         "recordings": len(recordings), "events": int(outcome.events.sum()), "kept": metrics.kept(outcome),
         "kept_by_layer": metrics.kept_by_layer(outcome).tolist(), "silent": metrics.silent(outcome.votes),
@@ -76,8 +76,7 @@ def evaluate(model: Model, data: Data, split: Split = "train", engine: Engine = 
     network = Network.load(model, engine=engine)
     recordings = fitted(load(data, split), network)
     needs_labels(recordings, data)
-    with console.status("Running ..."):
-        result = figures(network, recordings)
+    result = figures(network, recordings)
     console.print(shown(result), highlight=False)
     console.print(_confusion(result), highlight=False)
     write_json(json_file, result | {"model": str(model), "data": data})
@@ -100,8 +99,7 @@ def predict(
     check_writable(out)
     network = Network.load(model, engine=engine)
     recordings = fitted(load(data, split), network)
-    with console.status("Running ..."):
-        outcome = network.infer(recordings)
+    outcome = in_parts("running", recordings, network.infer)
     text = io.StringIO()
     lines = csv.writer(text)
     labelled = recordings.labels is not None
