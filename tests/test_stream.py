@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.random_networks import cases
-from timesurf import EventError, Network, Rule
+from timesurf import EventError, Network, Recordings, Rule
 from timesurf.engines import pack, reference
 from timesurf.presets import SENTENCES
 from timesurf.stream import Session
@@ -143,3 +143,20 @@ def test_reset_begins_anew(trained):
     again = session.push(events)
     np.testing.assert_array_equal(first.units, again.units)
     assert session.events == len(events)
+
+
+@pytest.mark.parametrize("offset", [2**31 - 5000, 2**32 - 5000, 2**53 - 5000, 2**60])
+def test_times_of_any_size_lose_no_precision(trained, offset):
+    """Clocks of cameras run for hours, and overflow in the middle of a recording for those who keep too few bits."""
+    network, data = trained
+    (events,) = data[0].to_structured()
+    later = events.astype([(name, np.int64) for name in events.dtype.names])
+    later["t"] += offset
+    at_zero, at_offset = (
+        network.trace(Recordings([some["x"], some["y"]], some["t"], field=data.field)) for some in (events, later)
+    )
+    np.testing.assert_array_equal(at_offset.winner, at_zero.winner)
+    np.testing.assert_array_equal(at_offset.S, at_zero.S)
+    here, there = Session(network).push(events), Session(network).push(later)
+    np.testing.assert_array_equal(there.units, here.units)
+    np.testing.assert_array_equal(there.S, here.S)
