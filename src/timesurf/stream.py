@@ -63,7 +63,9 @@ class Session:
         plan, _ = online.memory(network.stages, self._start)
         self._plan, self._fixed = plan, online.fixed(plan, network.stages, rule)
         self._sizes = np.array([*network.field, network.polarities])
-        self._axes = [*(axis_name(d) for d in range(len(network.field))), "p"]
+        self._places = [axis_name(d) for d in range(len(network.field))]
+        self._axes = [*self._places, "p"]
+        self._dtype, self._has_p = None, False  # of the latest packets
         self._wrong, self._offsets = np.zeros(2, np.int64), np.zeros(2, np.int64)
         self._classes = network.classes.tolist()
         self._grow(256)
@@ -91,11 +93,13 @@ class Session:
         """
         if isinstance(events, Recordings):
             return self.take(events.coords, events.t, events.p)
-        names = events.dtype.names or ()
-        if "t" not in names or any(axis not in names for axis in self._axes[:-1]):
-            raise EventError(f"A packet needs the fields {', '.join(self._axes[:-1])} and t, not {', '.join(names)}.")
-        p = events["p"] if "p" in names else None
-        return self.take([events[axis] for axis in self._axes[:-1]], events["t"], p)
+        if events.dtype is not self._dtype:  # one look at each kind of packet is enough
+            names = events.dtype.names or ()
+            if "t" not in names or any(axis not in names for axis in self._places):
+                raise EventError(f"A packet needs the fields {', '.join(self._places)} and t, not {', '.join(names)}.")
+            self._dtype, self._has_p = events.dtype, "p" in names
+        p = events["p"] if self._has_p else None
+        return self.take([events[axis] for axis in self._places], events["t"], p)
 
     def take(self, coords: Any, t: Array, p: Array | None = None) -> Heard:
         """`push`, with one NumPy array a coordinate, of times and of polarities."""

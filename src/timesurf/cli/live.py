@@ -130,8 +130,8 @@ def bench_latency(
     from timesurf.bench import latency
 
     check_writable(json_file)
-    with console.status("Measuring ...") as status:
-        result = latency.run(quick=quick, progress=lambda what: status.update(f"Measuring {what} ..."))
+    # no spinner: its thread would be measured too
+    result = latency.run(quick=quick, progress=lambda what: console.print(f"Measuring {what} ...", highlight=False))
     table = Table(title="Session.push, the paper's network for digits, microseconds a packet")
     for column in ("events a packet", "p50", "p99", "p99.9", "longest", "p50 an event"):
         table.add_column(column, justify="right")
