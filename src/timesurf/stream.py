@@ -65,7 +65,8 @@ class Session:
         self._sizes = np.array([*network.field, network.polarities])
         self._places = [axis_name(d) for d in range(len(network.field))]
         self._axes = [*self._places, "p"]
-        self._dtype, self._has_p = None, False  # of the latest packets
+        self._dtype: Any = None  # of the latest packets
+        self._has_p = False
         self._wrong, self._offsets = np.zeros(2, np.int64), np.zeros(2, np.int64)
         self._classes = network.classes.tolist()
         self._grow(256)
