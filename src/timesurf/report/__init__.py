@@ -8,6 +8,7 @@ the same page.
 |---------------|----------------------------------------------------------------|
 | `findings.py` | what there is to tell: figures, from the run                   |
 | `sections.py` | how it is told: a section each, with how to read its pictures  |
+| `units.py`, `decisions.py` | the longer of them                                 |
 | `pictures.py` | curves, bars, points and images as SVG and PNG                 |
 | `markup.py`   | HTML in which every text is escaped unless it is HTML already  |
 """

@@ -91,3 +91,8 @@ def count(n: float, one: str, many: str | None = None) -> str:
     ('1 event', '12,345 events')
     """
     return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def left_out(units: int, most: int) -> str:
+    """A sentence where not all are shown."""
+    return f" The first {most} of {units:,} are shown." if units > most else ""

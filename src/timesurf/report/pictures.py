@@ -266,3 +266,20 @@ def _round_step(step: float) -> float:
     """
     ten = 10.0 ** math.floor(math.log10(step)) if step > 0 else 1.0
     return next(n * ten for n in (1, 2, 5, 10) if n * ten >= step * (1 - 1e-9))
+
+
+def in_words(lines: Sequence[Curve], along: str) -> str:
+    """Curves for those who do not see them."""
+    ends = ", ".join(f"{line.name} {percent(float(line.y[-1]))}" for line in lines)
+    return f"Curves {along}; in the end {ends}."
+
+
+def broad(image: Array) -> str:
+    """Images that are broad and low get more room."""
+    height, width = image.shape
+    return " broad" if width > 2.5 * height else ""
+
+
+def tile(img: Html, name: str) -> Html:
+    """An image with its name below."""
+    return tag("div", img, tag("span", name), class_="unit")
