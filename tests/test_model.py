@@ -150,7 +150,7 @@ def test_progress_reaches_the_end(data):
 def test_diverging_rates_are_found(data):
     network = small(data)
     network.rule = Rule(alpha=100)
-    with pytest.raises(SettingError, match=r"diverged in layer \d.*Lower the rates"):
+    with pytest.raises(SettingError, match=r"diverged in layer \d, unit \d.*Lower alpha"):
         network.fit(data, passes=1, batch_size=6)
 
 

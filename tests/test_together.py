@@ -38,3 +38,13 @@ def test_each_may_have_recordings_of_its_own():
 def test_only_networks_of_one_shape():
     with pytest.raises(SettingError, match="network 1 differs"):
         together.train([network(1e-3), network(1e-3, units=5)], DATA, batch_size=4)
+
+
+def test_one_that_is_lost_does_not_take_the_others_with_it():
+    wild, tame = network(1e3), network(1e-4)
+    alone = network(1e-4)
+    alone.train(DATA, passes=1, batch_size=8)
+    lost = together.train([wild, tame], DATA, passes=1, batch_size=8)
+    assert "diverged" in lost[0]
+    assert lost[1] is None
+    np.testing.assert_array_equal(tame.parameters.centroids[1], alone.parameters.centroids[1])

@@ -5,8 +5,9 @@ import pytest
 
 from timesurf import Rule, SettingError
 from timesurf.datasets import sentences
+from timesurf.engines import Parameters
 from timesurf.presets import SENTENCES
-from timesurf.training import Schedule, hold_out
+from timesurf.training import Schedule, check_sane, hold_out
 
 DATA = sentences.make(10, seed=0, duration="1 ms")
 
@@ -87,9 +88,21 @@ def test_the_share_kept_is_followed_from_batch_to_batch():
         return Outcome(events, (events // 2)[:, None], np.ones((len(events), 1), dtype=int))
 
     engine = SimpleNamespace(learn_batch=learn)
-    parameters = Parameters([np.zeros((1, 1))], [np.zeros(1)])
+    parameters = Parameters([np.zeros((1, 1))], [np.ones(1)])
     label, schedule = np.zeros(len(DATA), dtype=int), Schedule(0, len(DATA), batch_size=1, keep=0.6)
     one_pass(engine, Learner((), parameters, DATA, label), Rule(), schedule, Options())
     assert seen[0]
     assert not seen[-1]
     assert seen == sorted(seen, reverse=True)
+
+
+def test_a_layer_that_falls_silent_is_named_with_a_cause():
+    parameters = Parameters([np.zeros((2, 3)), np.zeros((2, 3))], [np.array([0.0, 0.5]), np.full(2, np.inf)])
+    check_sane(parameters)
+    parameters.thresholds[0][:] = 0
+    with pytest.raises(SettingError, match=r"Layer 1 has fallen silent.*keep"):
+        check_sane(parameters)
+    parameters.centroids[1][1, 2] = np.nan
+    parameters.thresholds[0][:] = 1
+    with pytest.raises(SettingError, match="diverged in layer 2, unit 1"):
+        check_sane(parameters)

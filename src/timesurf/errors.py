@@ -23,3 +23,7 @@ class NotFittedError(TimesurfError, ValueError, AttributeError):
 
 class MissingEngineError(TimesurfError, ImportError):
     """An engine that this machine lacks: the message says what to install."""
+
+
+class DivergedError(SettingError):
+    """Learning has gone where no further learning leads back from."""

@@ -7,13 +7,14 @@ network would have become alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from timesurf import engines
-from timesurf.errors import SettingError
+from timesurf.errors import DivergedError, SettingError
 from timesurf.events import Recordings
 from timesurf.model import Network
-from timesurf.training import Progress, Schedule, side_by_side
+from timesurf.training import Progress, Schedule, check_sane, side_by_side
 
 
 def train(
@@ -25,8 +26,10 @@ def train(
     decay: bool = False,
     keep: float | None = None,
     progress: Callable[[Progress], None] | None = None,
-) -> None:
+) -> list[str | None]:
     """Train each network as `Network.train` would, all at a time where the engine can, else one after another.
+
+    Of each, why it was lost on the way, if its settings led it nowhere: the others go on. None: it was not.
 
     networks : started, of one shape and on one engine; time constants, rules and seeds are each one's own
     recordings : for all of them, or for each its own: equally many, and all selected from one `Recordings`
@@ -38,9 +41,11 @@ def train(
     engine: Any = engines.load(networks[0].engine)
     if not hasattr(engine, "learn_pass"):
         settings: dict[str, Any] = {"batch_size": batch_size, "decay": decay, "keep": keep}
-        for network, some in zip(networks, own, strict=True):
-            network.train(some, passes=passes, progress=progress, **settings)
-        return
+        alone = (
+            partial(network.train, some, passes=passes, progress=progress, **settings)
+            for network, some in zip(networks, own, strict=True)
+        )
+        return [_why_lost(train_one) for train_one in alone]
     shufflers = [network.shuffler() for network in networks]
     for n in range(passes):
         learners = [
@@ -52,6 +57,15 @@ def train(
         figures = side_by_side(engine, learners, rules, schedule, networks[0].options, progress)
         for network, of in zip(networks, figures, strict=True):
             network.history.append(of)
+    return [_why_lost(partial(check_sane, network.parameters)) for network in networks]
+
+
+def _why_lost(call: Callable[[], Any]) -> str | None:
+    try:
+        call()
+    except DivergedError as error:
+        return str(error)
+    return None
 
 
 def _check_alike(networks: Sequence[Network]) -> None:

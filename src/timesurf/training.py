@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from timesurf import metrics
 from timesurf.engines import Engine, Learner, Options, Outcome, Parameters, pack
-from timesurf.errors import SettingError
+from timesurf.errors import DivergedError, SettingError
 from timesurf.events import Recordings
 from timesurf.rule import Rule
 
@@ -85,7 +85,9 @@ def one_pass(
 ) -> dict[str, Any]:
     """Learn from the recordings in their order, into the learner's parameters; how well it went."""
     if schedule.batch_size is not None and hasattr(engine, "learn_pass"):
-        return side_by_side(engine, [learner], [rule], schedule, options, progress)[0]
+        figures = side_by_side(engine, [learner], [rule], schedule, options, progress)[0]
+        check_sane(learner.parameters)
+        return figures
     recordings, label, kept = learner.recordings, learner.label, learner.kept
     learn = engine.learn_online if schedule.batch_size is None else engine.learn_batch
     outcomes = []
@@ -120,8 +122,6 @@ def side_by_side(
     outcomes = engine.learn_pass(
         learners, batches, falling, options, keep=schedule.keep, told=told if progress else None
     )
-    for learner in learners:
-        check_sane(learner.parameters)
     return [
         {"recordings": len(learner.recordings), **_figures(outcome, learner.label)}
         for learner, outcome in zip(learners, outcomes, strict=True)
@@ -156,10 +156,19 @@ def hold_out(label: Array, share: float, rng: np.random.Generator) -> tuple[Arra
 
 
 def check_sane(parameters: Parameters) -> None:
-    """Stop as soon as centroids have run away."""
-    for k, c in enumerate(parameters.centroids, start=1):
-        if not np.abs(c).max() < _LOST:  # also where it is not a number
-            raise SettingError(f"Learning diverged in layer {k}: centroids fled from all surfaces. Lower the rates.")
+    """Stop as soon as centroids have run away, or a layer has closed all thresholds: neither comes back by itself."""
+    for k, (c, th) in enumerate(zip(parameters.centroids, parameters.thresholds, strict=True), start=1):
+        far = np.abs(c).reshape(len(c), -1).max(axis=1)
+        if not (far < _LOST).all():  # also where it is not a number
+            raise DivergedError(
+                f"Learning diverged in layer {k}, unit {int(np.argmin(far < _LOST))}: its centroid fled from all "
+                "surfaces. Lower alpha and beta, or the batch size, over which steps are summed."
+            )
+        if (th == 0).all():
+            raise DivergedError(
+                f"Layer {k} has fallen silent: the thresholds of all its units have closed. "
+                "Lower gamma and delta, or set keep, the share of events below which thresholds rest."
+            )
 
 
 def _figures(outcome: Outcome, label: Array) -> dict[str, float]:
