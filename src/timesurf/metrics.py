@@ -125,3 +125,33 @@ def backward_transfer(rows: Sequence[Sequence[float]]) -> float:
     """
     learnt = [rows[task][task] for task in range(len(rows) - 1)]
     return float(np.mean(np.subtract(rows[-1][:-1], learnt)))
+
+
+def summary(outcome: Outcome, label: Array | None = None) -> dict[str, Any]:
+    """An outcome in figures, ready for JSON; those about right and wrong only where labels (-1: unknown) are given."""
+    result: dict[str, Any] = {
+        "kept": kept(outcome),
+        "kept_by_layer": kept_by_layer(outcome).tolist(),
+        "silent": silent(outcome.votes),
+        "recordings": len(outcome.events),
+        "events": int(outcome.events.sum()),
+    }
+    if label is not None:
+        votes, label = outcome.votes[label >= 0], label[label >= 0]
+        result |= {
+            "accuracy": event_accuracy(votes, label),
+            "majority": majority_accuracy(votes, label),
+            "confusion": confusion(votes, label).tolist(),
+        }
+    return result
+
+
+def early(vote: Array, offsets: Array, label: Array, classes: int) -> tuple[Array, Array]:
+    """How soon it can be decided: numbers of events, and the share of recordings whose majority is right after so many.
+
+    vote, offsets : as of `running_majority`
+    """
+    median = max(float(np.median(np.diff(offsets))), 2)
+    after = np.unique(np.geomspace(min(10, median / 2), median, 16).astype(int))
+    right = running_majority(vote, offsets, after, classes) == label[:, None]
+    return after, right.mean(axis=0)

@@ -336,7 +336,7 @@ class Network:
 
     def freeze(self, layer: int | None = None, units: Any = slice(None), *, frozen: bool = True) -> Network:
         """Freeze units of a layer (all by default; None: of every layer), or let them go again with frozen=False."""
-        for k in range(len(self.stages)) if layer is None else [self._index(layer)]:
+        for k in range(len(self.stages)) if layer is None else [self.layer_number(layer)]:
             self.parameters.frozen[k][units] = frozen
         return self
 
@@ -393,7 +393,7 @@ class Network:
 
     def transform(self, recordings: Recordings, layer: int = -1) -> Recordings:
         """Events that a layer emits, as recordings: its output field, its units as polarities. 0 is the first layer."""
-        k = self._index(layer)
+        k = self.layer_number(layer)
         self._check_input(recordings)
         stages, emitted, counts = self.stages[: k + 1], [], [np.zeros(1, dtype=np.int64)]
         for part in parts(recordings, None, _TRACED_AT_ONCE):
@@ -420,7 +420,7 @@ class Network:
         """Time surfaces of all events that reach a layer, one row a event."""
         self._check_input(recordings)
         engine = engines.load(self.engine)
-        return engine.surfaces(self.stages, self.parameters, engines.pack(recordings), self._index(layer))
+        return engine.surfaces(self.stages, self.parameters, engines.pack(recordings), self.layer_number(layer))
 
     def evaluate(self, recordings: Recordings) -> dict[str, Any]:
         """Accuracy of output events and of their majority, kept events (also by layer), silent recordings."""
@@ -429,18 +429,12 @@ class Network:
         label = self.class_numbers(recordings)
         if (label < 0).any():
             raise EventError(f"recording {int(np.argmax(label < 0))} has no label to compare with.")
-        outcome = self.infer(recordings)
-        return {
-            "accuracy": metrics.event_accuracy(outcome.votes, label),
-            "majority": metrics.majority_accuracy(outcome.votes, label),
-            "kept": metrics.kept(outcome),
-            "kept_by_layer": metrics.kept_by_layer(outcome).tolist(),
-            "silent": metrics.silent(outcome.votes),
-            "recordings": len(recordings),
-            "events": int(outcome.events.sum()),
-        }
+        figures = metrics.summary(self.infer(recordings), label)
+        del figures["confusion"]  # a table, not a figure
+        return figures
 
-    def _index(self, layer: int) -> int:
+    def layer_number(self, layer: int) -> int:
+        """The layer's number from 0 up; -1 is the last."""
         if not -len(self.stages) <= layer < len(self.stages):
             raise SettingError(f"layer = {layer} does not exist: this network has layers 0 to {len(self.stages) - 1}.")
         return layer % len(self.stages)

@@ -17,11 +17,9 @@ from timesurf.engines import Batch, Learner, Options, Trace, pack
 from timesurf.engines.batch import Array
 from timesurf.engines.reference import neighbourhood
 from timesurf.events import Recordings
-from timesurf.layers import Layer
 from timesurf.model import Network
 from timesurf.rule import Rule
 
-_STILL = Rule(alpha=1e-12, beta=1e-12, gamma=1e-12, delta=1e-12)  # learns, but drifts nowhere while it is timed
 RECORDINGS, DIFFERENT = 60_000, 4096  # in an epoch; all that differ are more than the card's caches hold
 BATCHES = (60_000, 8192, 2048, 512, 128, 32)
 _GAPS = 100  # near-ties that are looked at closer
@@ -35,7 +33,7 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     different, n = (128, 1024) if quick else (DIFFERENT, RECORDINGS)
     some = workloads.strokes(different, spread=0.28)
     epoch = some[np.arange(n) % different]
-    network = _started(workloads.NMNIST, some)
+    network = workloads.started(workloads.NMNIST, some, "cuda")
     result: dict[str, Any] = {
         "machine": machine.describe("cuda"),
         "recordings": n, "events": int(epoch.counts.sum()), "rows": [],
@@ -55,7 +53,7 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
         parts = [slice(a, min(a + size, len(epoch))) for a in range(0, len(epoch), size)]
         label, total = network.class_numbers(epoch), networks * int(epoch.counts.sum())
         learners = [Learner(network.stages, network.parameters.copy(), epoch, label) for _ in range(networks)]
-        rules, options = [[_STILL] * len(parts)] * networks, Options(deterministic=deterministic)
+        rules, options = [[workloads.STILL] * len(parts)] * networks, Options(deterministic=deterministic)
         card = cuda.card_of(network.stages, networks, deterministic)
         about = {"batch": size, "networks": networks, "deterministic": deterministic}
         measure(what, total, card, lambda: cuda.learn_pass(learners, parts, rules, options), **about)
@@ -69,7 +67,7 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     for count in SIDE_BY_SIDE[: 2 if quick else None]:
         training(f"training, batches of 128, {count} side by side", network, 128, networks=count)
     epoch = epoch[: n // 8]
-    deeper = _started(workloads.DEEPER, some)
+    deeper = workloads.started(workloads.DEEPER, some, "cuda")
     inference("three layers, inference", deeper)
     training("three layers, training, batches of 2,048", deeper, 2048)
     return result
@@ -125,11 +123,6 @@ def gap(network: Network, batch: Batch, trace: Trace, event: int, layer: int, un
     ts = np.exp(-(batch.t[event] - cut) / stage.tau)
     distance = np.linalg.norm((ts - network.parameters.centroids[layer]).reshape(stage.units, -1), axis=1)
     return float(distance[unit] - distance.min())
-
-
-def _started(layers: tuple[Layer, ...], data: Recordings) -> Network:
-    """A network with a start that keeps every event."""
-    return Network(layers, data.field, data.polarities, range(10), engine="cuda").start(data[:20], margin=1.4)
 
 
 def _seconds(card: Any, call: Callable[[], Any], repeats: int = 3) -> dict[str, float]:

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timesurf import metrics
 from timesurf.baselines import ann, hots
 from timesurf.bench import machine
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
 from timesurf.layers import Full, Window
-from timesurf.metrics import confusion, kept, majority_accuracy, running_majority
+from timesurf.metrics import confusion, kept, majority_accuracy
 from timesurf.model import Network
 from timesurf.presets import Preset, nmnist
 from timesurf.training import Progress
@@ -140,9 +141,8 @@ def early(network: Network, recordings: Recordings) -> dict[str, list[float]]:
     """How soon it can decide: share of recordings whose majority so far is right, after so many events have come in."""
     trace, label = network.trace(recordings), network.class_numbers(recordings)
     vote = np.where(trace.passed == len(network.stages), trace.winner[:, -1], -1)
-    after = np.unique(np.geomspace(10, np.median(recordings.counts), 16).astype(int))
-    right = running_majority(vote, recordings.offsets, after, len(network.classes)) == label[:, None]
-    return {"events": after.tolist(), "accuracy": right.mean(axis=0).tolist()}
+    after, right = metrics.early(vote, recordings.offsets, label, len(network.classes))
+    return {"events": after.tolist(), "accuracy": right.tolist()}
 
 
 def sup3r_printed(split: Split, seed: int, told: Told, engine: str = "cpu") -> dict[str, Any]:

@@ -21,9 +21,7 @@ from timesurf.events import Recordings
 from timesurf.layers import Full, Layer, Window
 from timesurf.model import Network
 from timesurf.presets import SENTENCES
-from timesurf.rule import Rule
 
-_SLOW = Rule(alpha=1e-12, beta=1e-12, gamma=1e-12, delta=1e-12)  # learns, but drifts nowhere while it is timed
 JOBS = ("infer", "batch", "online")
 
 
@@ -76,8 +74,8 @@ def _rate(network: Network, data: Recordings, job: str, threads: int, seconds: f
     batch, parameters, stages = pack(data, network.class_numbers(data)), network.parameters.copy(), network.stages
     calls: dict[str, Callable[[], Any]] = {
         "infer": lambda: functions.infer(stages, parameters, batch, options),
-        "batch": lambda: functions.learn_batch(stages, parameters, _SLOW, batch, options),
-        "online": lambda: functions.learn_online(stages, parameters, _SLOW, batch, options),
+        "batch": lambda: functions.learn_batch(stages, parameters, workloads.STILL, batch, options),
+        "online": lambda: functions.learn_online(stages, parameters, workloads.STILL, batch, options),
     }
     return len(batch.entry) * _per_second(calls[job], seconds)
 
@@ -102,18 +100,12 @@ def _per_second(call: Callable[[], Any], seconds: float) -> float:
     return 1 / best
 
 
-def _started(layers: tuple[Layer, ...], data: Recordings) -> Network:
-    """A network with a start that keeps every event: thresholds learn, and nothing is rejected."""
-    classes = np.unique(data.labels)  # type: ignore[arg-type]
-    return Network(layers, data.field, data.polarities, classes).start(data[:20], margin=1.4)
-
-
 def _networks(recordings: int) -> Iterator[tuple[str, Network, Recordings]]:
     data = workloads.strokes(recordings)
-    yield "nmnist", _started(workloads.NMNIST, data), data
-    yield "deeper", _started(workloads.DEEPER, data), data[: max(1, recordings // 4)]
+    yield "nmnist", workloads.started(workloads.NMNIST, data), data
+    yield "deeper", workloads.started(workloads.DEEPER, data), data[: max(1, recordings // 4)]
     words = sentences.make(recordings)
-    yield "sentences", _started(SENTENCES.layers, words), words
+    yield "sentences", workloads.started(SENTENCES.layers, words), words
 
 
 def _growth(quick: bool) -> Iterator[tuple[str, Iterator[tuple[int, Network, Recordings]]]]:
@@ -123,17 +115,17 @@ def _growth(quick: bool) -> Iterator[tuple[str, Iterator[tuple[int, Network, Rec
     data = workloads.strokes(recordings)
 
     def vary(sizes: list[int], layers: Callable[[int], tuple[Layer, ...]]) -> Iterator[tuple[int, Network, Recordings]]:
-        return ((size, _started(layers(size), data), data) for size in sizes)
+        return ((size, workloads.started(layers(size), data), data) for size in sizes)
 
     def lengths(sizes: list[int]) -> Iterator[tuple[int, Network, Recordings]]:
         for size in sizes:
             longer = workloads.strokes(recordings, events=size)
-            yield size, _started(workloads.NMNIST, longer), longer
+            yield size, workloads.started(workloads.NMNIST, longer), longer
 
     def fields(*, anywhere: bool) -> Iterator[tuple[int, Network, Recordings]]:
         for size in ((28, 28), (64, 64), (128, 128), (240, 180)):
             wider = workloads.strokes(2 * recordings, field=size, polarities=32, anywhere=anywhere)
-            yield math.prod(size), _started((Full(tau="1 ms"),), wider), wider
+            yield math.prod(size), workloads.started((Full(tau="1 ms"),), wider), wider
 
     yield "events", lengths([1000, 4000, 16000])
     yield "units", vary([8, 16, 32, 64, 128], lambda n: (replace(first, units=n), last))

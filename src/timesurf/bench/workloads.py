@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from timesurf.events import Recordings
 from timesurf.layers import Full, Layer, Window
+from timesurf.model import Network
+from timesurf.rule import Rule
 
 Array = NDArray[Any]
 
@@ -67,3 +69,11 @@ DEEPER: tuple[Layer, ...] = (
     Window(3, units=64, tau="20 ms", feedback_tau="10 ms"),
     Full(tau="20 ms"),
 )
+
+STILL = Rule(alpha=1e-12, beta=1e-12, gamma=1e-12, delta=1e-12)  # learns, but drifts nowhere while it is timed
+
+
+def started(layers: tuple[Layer, ...], data: Recordings, engine: str = "cpu") -> Network:
+    """A network with a start that keeps every event: thresholds learn, and nothing is rejected."""
+    classes = np.unique(data.labels)  # type: ignore[arg-type]
+    return Network(layers, data.field, data.polarities, classes, engine=engine).start(data[:20], margin=1.4)

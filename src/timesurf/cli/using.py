@@ -22,20 +22,8 @@ def figures(network: Any, recordings: Recordings, outcome: Any = None) -> dict[s
     from timesurf import metrics
 
     outcome = in_parts("running", recordings, network.infer) if outcome is None else outcome
-    result: dict[str, Any] = {
-        "recordings": len(recordings), "events": int(outcome.events.sum()), "kept": metrics.kept(outcome),
-        "kept_by_layer": metrics.kept_by_layer(outcome).tolist(), "silent": metrics.silent(outcome.votes),
-        "classes": network.classes.tolist(),
-    }  # fmt: skip
-    if recordings.labels is not None:
-        label = network.class_numbers(recordings)
-        known = label >= 0
-        votes, label = outcome.votes[known], label[known]
-        result |= {
-            "majority": metrics.majority_accuracy(votes, label), "accuracy": metrics.event_accuracy(votes, label),
-            "confusion": metrics.confusion(votes, label).tolist(),
-        }  # fmt: skip
-    return result
+    label = None if recordings.labels is None else network.class_numbers(recordings)
+    return {"classes": network.classes.tolist(), **metrics.summary(outcome, label)}
 
 
 def shown(result: dict[str, Any]) -> Table:

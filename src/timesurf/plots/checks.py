@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from timesurf.errors import EventError, SettingError
+from timesurf.errors import EventError
 from timesurf.events import Recordings
-from timesurf.model import Network
 
 
 def one(recording: Recordings) -> Recordings:
@@ -16,11 +15,3 @@ def one(recording: Recordings) -> Recordings:
     if not recording.counts[0]:
         raise EventError("This recording has no events: there is nothing to draw.")
     return recording
-
-
-def layer_number(network: Network, layer: int) -> int:
-    """The layer's number from 0 up; -1 is the last."""
-    layers = len(network.stages)
-    if not -layers <= layer < layers:
-        raise SettingError(f"layer = {layer} does not exist: this network has layers 0 to {layers - 1}.")
-    return layer % layers

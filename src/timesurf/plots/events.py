@@ -12,7 +12,7 @@ from timesurf.errors import EventError
 from timesurf.events import Recordings, axis_name
 from timesurf.model import Network
 from timesurf.plots import style
-from timesurf.plots.checks import layer_number, one
+from timesurf.plots.checks import one
 from timesurf.plots.network import draw
 from timesurf.plots.style import Array
 
@@ -44,7 +44,7 @@ def kept(network: Network, recording: Recordings, layer: int = 0, ax: Axes | Non
 
     Laid out as in `space_time`. Points are where the events entered the network, whichever layer is asked.
     """
-    k = layer_number(network, layer)
+    k = network.layer_number(layer)
     passed = network.trace(one(recording)).passed
     ax = _space(recording, ax)
     looks: dict[str, tuple[Array, dict[str, Any]]] = {
@@ -65,7 +65,7 @@ def surface(network: Network, recording: Recordings, event: int, layer: int = 0,
 
     Laid out as the layer's centroids are (see `centroids`): the unit whose centroid looks most like it fires.
     """
-    k = layer_number(network, layer)
+    k = network.layer_number(layer)
     ts = _surface(network, one(recording), _event_number(recording, event), k)
     ax = draw(style.given(ax, (4, 4)), ts)
     ax.set_title(f"event {event} in layer {k + 1}", fontsize=10)

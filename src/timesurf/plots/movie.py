@@ -14,7 +14,7 @@ from timesurf.events import Recordings
 from timesurf.files import replacing
 from timesurf.model import Network
 from timesurf.plots import style
-from timesurf.plots.checks import layer_number, one
+from timesurf.plots.checks import one
 from timesurf.plots.running import votes_so_far
 from timesurf.plots.style import Array
 
@@ -41,7 +41,7 @@ def animate(
     By default that is the last layer, and blue events are votes. Right the share of the votes so far for each class,
     the leader dark; of more than ten classes, those with most votes in the end. The file appears whole or not at all.
     """
-    path, k = Path(path), layer_number(network, layer)
+    path, k = Path(path), network.layer_number(layer)
     if not (math.isfinite(seconds * fps) and seconds > 0 and fps > 0):
         raise SettingError(f"seconds = {seconds!r} and fps = {fps!r} must be positive.")
     kept = network.trace(one(recording)).passed > k

@@ -10,7 +10,6 @@ import numpy as np
 from timesurf.layers import Full, Tile, Window
 from timesurf.model import Network
 from timesurf.plots import style
-from timesurf.plots.checks import layer_number
 from timesurf.plots.style import Array
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def centroids(network: Network, layer: int = 0, *, back_to_pixels: bool = False,
     back_to_pixels : draw an upper unit as what it responds to in the input: the centroids of the layer below, each
         placed where the unit looks for it and weighted by how much, and so on down; the brightest pixel of a unit is 1
     """
-    k = layer_number(network, layer)
+    k = network.layer_number(layer)
     every = pixels(network, k) if back_to_pixels else network.parameters.centroids[k]
     most = max(float(every.max()), 1e-12)
     rows, columns, width, height = _grid(len(every), picture(every[0]).shape)
@@ -121,7 +120,7 @@ def thresholds(network: Network, layer: int = 0, ax: Axes | None = None) -> Axes
 
     A cross at 0 marks a unit that fell silent, an empty bar to the top one without a threshold; hatched: frozen.
     """
-    k = layer_number(network, layer)
+    k = network.layer_number(layer)
     th, frozen = network.parameters.thresholds[k], network.parameters.frozen[k]
     ax = style.given(ax, (max(4, min(0.28 * len(th) + 1.5, 12)), 3))
     at, open_, silent = np.arange(1, len(th) + 1), np.isinf(th), th == 0

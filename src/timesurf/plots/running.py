@@ -12,7 +12,7 @@ from timesurf.errors import NotFittedError, SettingError
 from timesurf.events import Recordings
 from timesurf.model import Network
 from timesurf.plots import style
-from timesurf.plots.checks import layer_number, one
+from timesurf.plots.checks import one
 from timesurf.plots.style import Array
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def separability(network: Network, recording: Recordings, layer: int = -1, ax: A
     since the last output at the same place. The line is the mean of S over the last 20 output events. Without a label
     no output is wrong, and S is never negative.
     """
-    k = layer_number(network, layer)
+    k = network.layer_number(layer)
     trace = network.trace(one(recording))
     out = ~np.isnan(trace.S[:, k])
     S, dS = trace.S[out, k], _changes(network, recording, trace, k)

@@ -106,10 +106,7 @@ class Looked:
         vote = np.where(self.trace.passed == len(network.stages), self.trace.winner[:, -1], -1)
         vote = vote[np.isin(np.repeat(np.arange(len(counts)), counts), known)]
         offsets = np.concatenate([[0], np.cumsum(counts[known])])
-        median = max(float(np.median(counts[known])), 2)
-        after = np.unique(np.geomspace(min(10, median / 2), median, 16).astype(int))
-        said = metrics.running_majority(vote, offsets, after, len(network.classes))
-        return after, (said == self.label[known][:, None]).mean(axis=0)
+        return metrics.early(vote, offsets, self.label[known], len(network.classes))
 
 
 @dataclass(frozen=True, slots=True)
