@@ -21,7 +21,7 @@ from timesurf.rule import Rule
 
 Stages = tuple[Stage, ...]
 GROUPS = (8, 4, 2, 1)  # warps that may share a recording
-_BLOCKS = 8  # of the general path, a multiprocessor
+_BLOCKS = 5  # of the general path, a multiprocessor
 _UPDATE_BLOCKS, _UPDATE_THREADS = 256, 256  # as in card.cu
 _POINTER, _INT, _LONG, _FLOAT = np.uint64, np.int32, np.int64, np.float32
 RATES = np.dtype(
@@ -220,6 +220,9 @@ class Card:
             self._space("log", slots * wide * longest * 4)
             self._space("log_unit", slots * wide * longest)
             kernel, threads, memory = module.get_function(kind), 32 * WARPS, self.plan.memory(learn=kind == "train")
+            # The less shared memory is set aside, the more of centroids and maps the cache holds.
+            beside = -(-width * self.networks // _multiprocessors())
+            kernel.preferred_shared_memory_carveout = min(100, 100 * beside * (memory + 2048) // _shared_memory() + 1)
         kernel.max_dynamic_shared_size_bytes = max(memory, 1)
         self._zeros("done", self.networks * len(self.stages) + 1, _INT)
         widest = max(map(row, self.stages))

@@ -17,7 +17,7 @@ from timesurf.layers import Full, Stage, Tile, Window
 WIDE = 1024  # entries: a Full layer wider than this keeps dot products running and never writes its surface out
 WARPS = 4  # a block
 _NEAR = 2048  # entries of time maps that a warp has in shared memory
-_SHARED_SUMS = 96 << 10  # bytes of shared memory for sums of updates
+_SHARED_SUMS = 48 << 10  # bytes of shared memory for sums of updates; more leaves too little for the cache
 _SHARED = 200 << 10  # bytes of shared memory in all
 
 
@@ -31,14 +31,14 @@ class Plan:
     wide: tuple[bool, ...]
     scratch: int  # words a warp
     traced: int  # and where all is traced
-    written: int  # entries of surfaces that are written out
+    written: int  # entries of surfaces that are listed
     near: int  # entries of time maps in shared memory
     sums: int  # entries of updates in shared memory
     bytes_a_sum: int
 
     def memory(self, *, learn: bool) -> int:
         """Bytes of shared memory a block."""
-        return WARPS * (4 * (self.written + self.near) + (self.bytes_a_sum * self.sums if learn else 0))
+        return WARPS * (8 * self.written + 4 * self.near + (self.bytes_a_sum * self.sums if learn else 0))
 
 
 @lru_cache(maxsize=64)
@@ -48,17 +48,25 @@ def plan(stages: tuple[Stage, ...], deterministic: bool = False) -> Plan:
     >>> from timesurf.layers import Full, Window, stack
     >>> two = plan(stack([Window(9, units=32, tau="10 ms"), Full(tau="1 ms")], (28, 28), 1, classes=10))
     >>> two.wide, two.written
-    ((False, True), 81)
+    ((False, True), 84)
     """
     most = max(1, *(len(stage.field) for stage in stages))
-    shapes, steps, wides = [], [], []
+    bytes_a_sum = 8 if deterministic else 4
+    wides = [_wide(stage) for stage in stages]
+    listed = sum(_up(_entries(stage)) for stage, wide in zip(stages, wides, strict=True) if not wide)
+    room = _SHARED - WARPS * (8 * listed + 4 * _NEAR)
+    if room < 0:
+        raise SettingError(
+            f"The neighbourhoods of this network hold {listed:,} entries, too many for engine='cuda' (at most "
+            f"{(_SHARED // WARPS - 4 * _NEAR) // 8:,}, not counting Full layers of over {WIDE:,}): use engine='cpu'."
+        )
+    shapes, steps = [], []
     maps = near = written = sums = 0
-    for stage in stages:
+    for k, stage in enumerate(stages):
         layer, field = stage.layer, stage.field
         kind = {Window: 0, Tile: 1, Full: 2}[type(layer)]
         side = layer.box(field)
-        entries = math.prod(stage.surface_shape)
-        wide = kind == 2 and entries > WIDE
+        entries, wide = _entries(stage), wides[k]
         padded = [
             n + size - 1 if kind == 0 else math.ceil(n / size) * size for n, size in zip(field, side, strict=True)
         ]
@@ -68,9 +76,11 @@ def plan(stages: tuple[Stage, ...], deterministic: bool = False) -> Plan:
         lanes = -(-stage.units // 32)
         size = math.prod(padded) * stage.polarities
         close = near + size <= _NEAR
+        own = entries * stage.units
+        summed = not wide and WARPS * (sums + own) * bytes_a_sum <= min(room, _SHARED_SUMS)
         numbers = [
             kind, len(field), stage.units, row(stage), lanes, stage.polarities, entries, int(wide), int(close),
-            near if close else maps, written, sums, sum(wides),
+            near if close else maps, written, sums if summed else -1, sum(wides[:k]),
         ]  # fmt: skip
         lists = [_braces(values, most) for values in (field, side, stride, stage.output_field)]
         shapes.append((numbers, lists))
@@ -78,30 +88,23 @@ def plan(stages: tuple[Stage, ...], deterministic: bool = False) -> Plan:
             near += size
         else:
             maps += size
+        if summed:
+            sums += own
         if not wide:
-            written += entries
-            sums += entries * stage.units
-        wides.append(wide)
+            written += _up(entries)
     # Behind the maps: last times of outputs, then previous S. Those of a first layer, for a trace alone, come last.
     places = [math.prod(stage.output_field) for stage in stages]
     outputs = [n * stage.units for n, stage in zip(places, stages, strict=True)]
     judged = range(min(1, len(stages) - 1), len(stages))
     previous_at = maps + sum(outputs[k] for k in judged)
-    scratch = previous_at + sum(places[k] for k in judged)
+    scratch = _up(previous_at + sum(places[k] for k in judged))
     for k, (numbers, _) in enumerate(shapes):
         if k in judged:
             numbers += [maps + sum(outputs[judged[0] : k]), previous_at + sum(places[judged[0] : k])]
         else:
             numbers += [scratch, scratch + outputs[k]]
-    traced = scratch if 0 in judged else scratch + outputs[0] + places[0]
-    bytes_a_sum = 8 if deterministic else 4
-    shared = WARPS * sums * bytes_a_sum <= _SHARED_SUMS
-    if 4 * WARPS * (written + _NEAR) > _SHARED - _SHARED_SUMS:
-        raise SettingError(
-            f"The neighbourhoods of this network hold {written:,} entries, too many for engine='cuda' "
-            f"(at most {(_SHARED - _SHARED_SUMS) // 4 // WARPS - _NEAR:,}, not counting Full layers of over {WIDE:,}): "
-            "use engine='cpu'."
-        )
+    traced = scratch if 0 in judged else _up(scratch + outputs[0] + places[0])
+    near = _up(near)
     rows = ",\n".join("  {" + ", ".join(map(str, numbers)) + ", " + ", ".join(lists) + "}" for numbers, lists in shapes)
     head = f"""
 #define LAYERS {len(stages)}
@@ -118,7 +121,6 @@ constexpr Shape SHAPE[LAYERS] = {{
 }};
 """
     constants = f"""
-#define SHARED_SUMS {int(shared)}
 #define WIDE {sum(wides)}
 constexpr int SCRATCH = {scratch}, PREVIOUS_AT = {previous_at};
 constexpr int TRACED = {traced}, TRACED_PREVIOUS_AT = {traced if 0 in judged else scratch + outputs[0]};
@@ -127,13 +129,13 @@ constexpr int LANES = {max(-(-stage.units // 32) for stage in stages)};
 """
     return Plan(
         head, head + constants + kernels("card.cu") + kernels("general.cu"), tuple(steps), tuple(wides), scratch,
-        traced, written, near, sums if shared else 0, bytes_a_sum,
+        traced, written, near, sums, bytes_a_sum,
     )  # fmt: skip
 
 
 def row(stage: Stage) -> int:
     """Units of a layer as its arrays on the card have room for: fours are read at once."""
-    return -(-stage.units // 4) * 4
+    return _up(stage.units)
 
 
 def kernels(name: str) -> str:
@@ -143,3 +145,16 @@ def kernels(name: str) -> str:
 
 def _braces(values: Sequence[int], size: int) -> str:
     return "{" + ", ".join(map(str, [*values, *[1] * (size - len(values))])) + "}"
+
+
+def _entries(stage: Stage) -> int:
+    return math.prod(stage.surface_shape)
+
+
+def _wide(stage: Stage) -> bool:
+    return isinstance(stage.layer, Full) and _entries(stage) > WIDE
+
+
+def _up(size: int) -> int:
+    """To whole fours, which are read and written at once."""
+    return -(-size // 4) * 4

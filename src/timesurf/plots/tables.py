@@ -157,8 +157,12 @@ def sensitivity(studies: dict[str, Any]) -> Figure:
 
 def study(figures: dict[str, list[dict[str, Any]]]) -> Figure:
     """Share of recordings right as settings change: a map for two at a time, a line for one."""
-    fig, axes = figure(1, len(figures), (3.4 * len(figures), 3.2))
-    for ax, (name, rows) in zip(axes[0], figures.items(), strict=True):
+    columns = min(3, len(figures))
+    lines = -(-len(figures) // columns)
+    fig, axes = figure(lines, columns, (3.4 * columns, 3.0 * lines))
+    for ax in axes.flat[len(figures) :]:
+        ax.set_axis_off()
+    for ax, (name, rows) in zip(axes.flat, figures.items(), strict=False):
         first, *second = [key for key in rows[0] if key not in ("accuracy", "kept", "recordings")]
         if second and name != "batch size":
             _map(ax, rows, first, second[0])
@@ -187,7 +191,12 @@ def _lines(ax: Axes, rows: list[dict[str, Any]], along: str, by: list[str]) -> N
     for value in dict.fromkeys(row[by[0]] for row in rows) if by else [None]:
         mine = [row for row in rows if not by or row[by[0]] == value]
         label = f"{by[0]} x {value}" if by else None
-        ax.plot([str(row[along]) for row in mine], [100 * row["accuracy"] for row in mine], "o-", label=label)
+        ax.plot(
+            [str(row[along]).replace(", ", ",\n") for row in mine],
+            [100 * row["accuracy"] for row in mine],
+            "o-",
+            label=label,
+        )
     if by:
         ax.legend(fontsize=7)
     ax.set(xlabel=along, ylabel="recordings right, %")
