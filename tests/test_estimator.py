@@ -30,6 +30,7 @@ def test_parameters_are_kept_as_given_and_survive_clone():
     assert one.set_params(margin=1.2).margin == 1.2
     assert set(one.get_params()) == {
         "layers", "passes", "batch_size", "decay", "keep", "validation", "patience",
+        "if_diverged", "checkpoints", "resume",
         "alpha", "beta", "gamma", "delta", "d", "kernel", "competition",
         "start", "zeta", "margin", "sample", "engine", "dtype", "threads", "deterministic", "random_state",
     }  # fmt: skip

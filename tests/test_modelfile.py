@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
-from timesurf import ModelFileError, Network
+from timesurf import ModelFileError, Network, modelfile
 from timesurf.datasets import sentences
 from timesurf.presets import SENTENCES
 
@@ -56,7 +56,20 @@ def changed(content, about=None, tensors=None):
     header.update(about or {})
     arrays = dict(load(bytes(content)))
     arrays.update(tensors or {})
-    return save({k: v for k, v in arrays.items() if v is not None}, {"timesurf": json.dumps(header)})
+    arrays = {k: v for k, v in arrays.items() if v is not None}
+    header["checksum"] = modelfile.checksum(header, arrays)
+    return save(arrays, {"timesurf": json.dumps(header)})
+
+
+def test_every_changed_bit_of_the_tensors_and_of_their_description_is_found(tmp_path, content):
+    (size,) = struct.unpack("<Q", content[:8])
+    rng = np.random.default_rng(0)
+    for at in [content.index(b"alpha") + 9, *rng.integers(8 + size, len(content), 40)]:
+        damaged = bytearray(content)
+        damaged[at] ^= 1 << int(rng.integers(8)) if at > 8 + size else 1
+        (tmp_path / "a.tsf").write_bytes(damaged)
+        with pytest.raises(ModelFileError, match="damaged"):
+            Network.load(tmp_path / "a.tsf")
 
 
 @pytest.mark.parametrize(

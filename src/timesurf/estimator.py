@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from timesurf import metrics
+from timesurf.checkpoints import Checkpoints
 from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.init import Start
 from timesurf.layers import Layer
 from timesurf.model import Network
 from timesurf.rule import Kernel, PerLayer, Rule
+from timesurf.training import IfDiverged
 
 Array = NDArray[Any]
 
@@ -35,6 +38,8 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     decay, keep, validation, patience : rates that fall, share of events to keep, recordings held out, when to stop; see
         `Network.train`
     alpha, beta, gamma, delta, d, kernel, competition : the rule, see `timesurf.Rule`
+    if_diverged, checkpoints, resume : what to do where learning runs away, where to keep how far it has come, and to go
+        on from there; see `Network.train`
     start, zeta, margin, sample : first centroids and thresholds, see `timesurf.init`
     engine, dtype, threads, deterministic : what computes, how exactly, on how many cores; see `Network`
     random_state : seed; the same seed gives the same network
@@ -66,6 +71,9 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         keep: float | None = None,
         validation: float | None = None,
         patience: int | None = None,
+        if_diverged: IfDiverged = "stop",
+        checkpoints: Checkpoints | str | Path | None = None,
+        resume: bool = False,
         alpha: PerLayer = 1e-4,
         beta: PerLayer = 1e-4,
         gamma: PerLayer = 1e-4,
@@ -90,6 +98,9 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.keep = keep
         self.validation = validation
         self.patience = patience
+        self.if_diverged = if_diverged
+        self.checkpoints = checkpoints
+        self.resume = resume
         self.alpha = alpha
         self.beta = beta
         self.gamma = gamma
@@ -119,6 +130,9 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             keep=self.keep,
             validation=self.validation,
             patience=self.patience,
+            if_diverged=self.if_diverged,
+            checkpoints=self.checkpoints,
+            resume=self.resume,
             start=self.start,
             zeta=self.zeta,
             margin=self.margin,

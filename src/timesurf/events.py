@@ -7,6 +7,7 @@ stretch `starts[i]:stops[i]` of every array. Selecting recordings selects stretc
 
 from __future__ import annotations
 
+import hashlib
 import math
 import operator
 from collections.abc import Iterator, Sequence
@@ -100,6 +101,23 @@ class Recordings:
         """Events in each recording."""
         counts: Array = self.stops - self.starts
         return counts
+
+    @property
+    def mapped(self) -> bool:
+        """Whether the events are read from a file as they are needed."""
+        return any(isinstance(values, np.memmap) for values in (self._t, self._p, *self._coords))
+
+    def fingerprint(self) -> str:
+        """Short for these recordings, to tell whether others are the same: sizes, labels, some of the events."""
+        digest = hashlib.sha256(repr((self.field, self.polarities)).encode())
+        digest.update(self.counts.astype(np.int64).tobytes())
+        digest.update(repr(None if self.labels is None else self.labels.tolist()).encode())
+        for r in range(0, len(self), max(len(self) // 256, 1)):
+            if self.counts[r]:
+                first, last = self.starts[r], self.stops[r] - 1
+                for values in (self._t, self._p, *self._coords):
+                    digest.update(repr((int(values[first]), int(values[last]))).encode())
+        return digest.hexdigest()[:16]
 
     @property
     def offsets(self) -> Array:

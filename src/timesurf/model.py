@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from timesurf import adapting, engines, metrics, modelfile, training
+from timesurf.checkpoints import Checkpoints, check_same
 from timesurf.engines import Learner, Options, Outcome, Parameters, Trace
-from timesurf.errors import EventError, ModelFileError, NotFittedError, SettingError
+from timesurf.errors import DivergedError, EventError, ModelFileError, NotFittedError, SettingError
 from timesurf.events import Recordings
 from timesurf.growth import grow, tighten
 from timesurf.init import Start, initialise
@@ -21,10 +23,11 @@ from timesurf.init import check as check_start
 from timesurf.layers import Layer, Stage, stack
 from timesurf.rule import Rule
 from timesurf.times import readable
-from timesurf.training import Progress, Schedule, parts
+from timesurf.training import IfDiverged, Progress, Schedule, Standing, parts
 
 Array = NDArray[Any]
 _TRACED_AT_ONCE = 1 << 19  # events: a trace is large
+_SLOWEST = 1 / 64  # of the rates: what diverges even so will not be helped by going back once more
 
 
 class Network:
@@ -175,15 +178,20 @@ class Network:
         zeta: float = 0.1,
         margin: float = 1.4,
         sample: int = 20,
+        if_diverged: IfDiverged = "stop",
+        checkpoints: Checkpoints | str | Path | None = None,
+        resume: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> Network:
         """Start anew from `sample` of the recordings and learn from all; see `start` and `train`."""
         if passes < 0:
             raise SettingError(f"passes = {passes!r} must be 0 or more.")
-        self.start(recordings, start=start, zeta=zeta, margin=margin, sample=sample)
+        checkpoints = Checkpoints.at(checkpoints)
+        if not (resume and checkpoints and checkpoints.latest()):
+            self.start(recordings, start=start, zeta=zeta, margin=margin, sample=sample)
         return self.train(
-            recordings, passes=passes, batch_size=batch_size, decay=decay, keep=keep,
-            validation=validation, patience=patience, progress=progress,
+            recordings, passes=passes, batch_size=batch_size, decay=decay, keep=keep, validation=validation,
+            patience=patience, if_diverged=if_diverged, checkpoints=checkpoints, resume=resume, progress=progress,
         )  # fmt: skip
 
     def train(
@@ -196,6 +204,9 @@ class Network:
         keep: float | None = None,
         validation: float | None = None,
         patience: int | None = None,
+        if_diverged: IfDiverged = "stop",
+        checkpoints: Checkpoints | str | Path | None = None,
+        resume: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> Network:
         """Learn from where the network stands, `passes` times, each time in another random order.
@@ -206,31 +217,59 @@ class Network:
             much is rejected, not a bound
         validation : hold out this share of every class, test after every pass, keep the best network of them all
         patience : stop after so many passes in a row without a better one
+        if_diverged : where centroids flee or a layer closes all its thresholds: "stop" with an error that names them;
+            "clip" them, back to between 0 and 1, and a silent layer's thresholds to what they were a step before; go
+            "back" to where the pass began, and on from there at half the rates
+        checkpoints : a folder to keep in, every five minutes, where training stands, or `Checkpoints` that say more;
+            on a GPU, which takes whole passes, when a pass ends
+        resume : go on from the latest of them, if there is one: to the same bits as if it had never been interrupted
 
         Recordings without labels (or labelled -1) teach by the local signal alone. `history` gets one line a pass.
         """
-        rng = self.shuffler()
         if patience is not None and validation is None:
             raise SettingError("patience needs a validation share to judge by.")
+        if if_diverged not in get_args(IfDiverged):
+            raise SettingError(f"if_diverged = {if_diverged!r} must be one of {', '.join(get_args(IfDiverged))}.")
+        rng, checkpoints = self.shuffler(), Checkpoints.at(checkpoints)
+        standing = Standing(dict(rng.bit_generator.state))
+        how = {"passes": passes, "batch_size": batch_size, "decay": decay, "keep": keep, "validation": validation,
+               "patience": patience, "if_diverged": if_diverged, "recordings": recordings.fingerprint()}  # fmt: skip
+        if checkpoints:
+            checkpoints.open(resume=resume)
+            if resume:
+                standing = self._resumed(checkpoints, how) or standing
+                rng.bit_generator.state = standing.order
         held = None
         if validation is not None:
             learnt, tested = training.hold_out(self.class_numbers(recordings), validation, rng)
             recordings, held = recordings[learnt], recordings[tested]
-        best, best_pass, best_accuracy = None, 0, -1.0
-        for n in range(passes):
+        for _ in range(standing.passes):
+            rng.permutation(len(recordings))  # orders of the passes that are done already
+
+        def reached(*, end: bool = False) -> None:
+            number = standing.passes * len(recordings) + standing.done
+            if checkpoints and (end or checkpoints.due(number)):
+                checkpoints.write(number, self._about() | {"how": how}, self.parameters, standing)
+
+        while standing.passes < passes and not (
+            patience is not None and standing.passes > standing.best_pass + patience
+        ):
             order = rng.permutation(len(recordings))
-            schedule = Schedule(n * len(recordings), passes * len(recordings), batch_size, decay, keep)
-            self._learn(recordings[order], schedule, progress)
-            if held is None:
-                continue
-            accuracy = self.history[-1]["validation"] = self.evaluate(held)["majority"]
-            if accuracy > best_accuracy:
-                best_pass = n
-            if accuracy >= best_accuracy:  # of equals the last: it has learnt more
-                best, best_accuracy = self.snapshot(), accuracy
-            if patience is not None and n - best_pass >= patience:
-                break
-        return self if best is None else self.restore(best)
+            schedule = Schedule(standing.passes * len(recordings), passes * len(recordings), batch_size, decay, keep)
+            self._learn(recordings[order], schedule, progress, standing, reached, if_diverged)
+            if held is not None:
+                accuracy = self.history[-1]["validation"] = self.evaluate(held)["majority"]
+                if accuracy > standing.best_accuracy:
+                    standing.best_pass = standing.passes
+                if accuracy >= standing.best_accuracy:  # of equals the last: it has learnt more
+                    standing.best, standing.best_accuracy = self.snapshot(), accuracy
+                    if checkpoints:
+                        checkpoints.write_best(self._about(), standing.best)
+            standing.passes += 1
+            standing.begin_pass()
+            reached()
+        reached(end=True)
+        return self if standing.best is None else self.restore(standing.best)
 
     def partial_fit(
         self,
@@ -364,11 +403,54 @@ class Network:
         """What draws the order of recordings from here on."""
         return np.random.default_rng(None if self.seed is None else [self.seed, 1 + len(self.history)])
 
-    def _learn(self, recordings: Recordings, schedule: Schedule, progress: Callable[[Progress], None] | None) -> None:
-        figures = training.one_pass(
-            engines.load(self.engine), self.learner(recordings), self.rule, schedule, self.options, progress
-        )
-        self.history.append(figures)
+    def _learn(
+        self,
+        recordings: Recordings,
+        schedule: Schedule,
+        progress: Callable[[Progress], None] | None,
+        standing: Standing | None = None,
+        reached: Callable[[], None] = lambda: None,
+        if_diverged: IfDiverged = "stop",
+    ) -> None:
+        """One pass, or what is left of it; where it diverges and may go back, again and slower."""
+        standing = standing or Standing({})
+        if if_diverged == "back" and standing.done == 0:
+            standing.good = self.snapshot()
+        while True:
+            rule = self.rule.scaled(standing.pace) if standing.pace < 1 else self.rule
+            try:
+                figures = training.one_pass(
+                    engines.load(self.engine), self.learner(recordings), rule, schedule, self.options, progress,
+                    standing=standing, reached=reached, clip=if_diverged == "clip",
+                )  # fmt: skip
+                break
+            except DivergedError:
+                if standing.good is None or standing.pace <= _SLOWEST:
+                    raise
+                self.restore(standing.good)
+                standing.begin_pass()
+                standing.pace /= 2
+        told = {"clipped": standing.clipped} if standing.clipped else {}
+        self.history.append(figures | told | ({"pace": standing.pace} if standing.pace < 1 else {}))
+
+    def _resumed(self, checkpoints: Checkpoints, how: dict[str, Any]) -> Standing | None:
+        """Take over the latest checkpoint, if there is one: parameters, history, and where the training stood."""
+        found = checkpoints.latest()
+        if found is None:
+            return None
+        about, tensors, standing = found
+        asked = json.loads(json.dumps({name: value for name, value in self._about().items() if name != "history"}))
+        was = about.get("how")
+        if not isinstance(was, dict) or not isinstance(about.get("history"), list):
+            raise ModelFileError(f"{checkpoints.folder} holds no checkpoints of a training.")
+        check_same(asked | json.loads(json.dumps(how)), about | was)
+        self.parameters = modelfile.parameters_from(tensors, self.stages, checkpoints.folder)
+        for name in ("good", "best"):
+            if f"{name}.layer1.centroids" in tensors:
+                kept = modelfile.parameters_from(tensors, self.stages, checkpoints.folder, f"{name}.")
+                setattr(standing, name, kept)
+        self.history = about["history"]
+        return standing
 
     # ------------------------------------------------------------------ running
 
@@ -473,7 +555,11 @@ class Network:
 
     def save(self, path: str | Path) -> None:
         """Write the network to a file; `Network.load` gives it back bit for bit."""
-        about = {
+        modelfile.write(path, self._about(), self.parameters)
+
+    def _about(self) -> dict[str, Any]:
+        """What a file says of the network, parameters aside."""
+        return {
             "layers": [modelfile.layer_to_dict(layer) for layer in self.layers],
             "field": self.field,
             "polarities": self.polarities,
@@ -483,7 +569,6 @@ class Network:
             "seed": self.seed,
             "history": self.history,
         }
-        modelfile.write(path, about, self.parameters)
 
     @classmethod
     def load(cls, path: str | Path, *, engine: str = "cpu") -> Network:

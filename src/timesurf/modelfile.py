@@ -1,11 +1,13 @@
 """Model files: safetensors for the arrays, JSON in its header for the rest. No pickle; nothing in a file is trusted.
 
 Tensors are `layer1.centroids`, `layer1.thresholds`, `layer1.frozen`, `layer2.centroids`, ... The header's `timesurf`
-entry says the format version, the network, the rule, the classes, the seed and the training history.
+entry says the format version, the network, the rule, the classes, the seed, the training history, and a checksum of all
+that: a file that was damaged since is not taken for good.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 from dataclasses import fields
@@ -27,17 +29,39 @@ KINDS: dict[str, type[Layer]] = {kind.__name__: kind for kind in (Window, Tile, 
 _LARGEST_HEADER = 16 << 20  # bytes; a header is a few kilobytes, a history of many passes some hundred
 
 
-def write(path: str | Path, about: dict[str, Any], parameters: Parameters) -> None:
-    """Write a model, whole or not at all: to a temporary file beside `path`, then renamed over it."""
+def write(
+    path: str | Path, about: dict[str, Any], parameters: Parameters, more: dict[str, Array] | None = None
+) -> None:
+    """Write a model, whole or not at all: to a temporary file beside `path`, then renamed over it.
+
+    more : further tensors, by name
+    """
     from safetensors.numpy import save
 
-    tensors = {}
-    for k, (c, th) in enumerate(zip(parameters.centroids, parameters.thresholds, strict=True), start=1):
-        tensors[f"layer{k}.centroids"], tensors[f"layer{k}.thresholds"] = np.ascontiguousarray(c), th
-        tensors[f"layer{k}.frozen"] = np.ascontiguousarray(parameters.frozen[k - 1])
-    header = {"timesurf": json.dumps({"format": VERSION, **about})}
+    tensors = named(parameters) | (more or {})
+    about = {"format": VERSION, **about}
+    header = {"timesurf": json.dumps(about | {"checksum": checksum(about, tensors)})}
     with replacing(path) as file:
         file.write(save(tensors, metadata=header))
+
+
+def named(parameters: Parameters, prefix: str = "") -> dict[str, Array]:
+    """Parameters as tensors by name."""
+    tensors = {}
+    for k, (c, th) in enumerate(zip(parameters.centroids, parameters.thresholds, strict=True), start=1):
+        tensors[f"{prefix}layer{k}.centroids"], tensors[f"{prefix}layer{k}.thresholds"] = np.ascontiguousarray(c), th
+        tensors[f"{prefix}layer{k}.frozen"] = np.ascontiguousarray(parameters.frozen[k - 1])
+    return tensors
+
+
+def checksum(about: dict[str, Any], tensors: dict[str, Array]) -> str:
+    """Of all that a model file says, but for the checksum itself."""
+    header = {name: value for name, value in about.items() if name != "checksum"}
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name in sorted(tensors):
+        digest.update(f"{name} {tensors[name].dtype} {tensors[name].shape};".encode())
+        digest.update(np.ascontiguousarray(tensors[name]).tobytes())
+    return digest.hexdigest()
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -61,6 +85,8 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
         raise ModelFileError(
             f"{path} has format {about['format']}; this timesurf reads up to {VERSION}. Install a newer timesurf."
         )
+    if about.get("checksum") != checksum(about, tensors):
+        raise ModelFileError(f"{path} is damaged: it does not hold what was written. Take another copy of it.")
     return about, tensors
 
 
@@ -74,7 +100,9 @@ def is_model(path: str | Path) -> bool:
     return len(begin) == 9 and begin[8:] == b"{" and struct.unpack("<Q", begin[:8])[0] <= _LARGEST_HEADER
 
 
-def parameters_from(tensors: dict[str, Array], stages: tuple[Stage, ...], path: str | Path) -> Parameters:
+def parameters_from(
+    tensors: dict[str, Array], stages: tuple[Stage, ...], path: str | Path, prefix: str = ""
+) -> Parameters:
     """The tensors as parameters of this network, or an error that says which one does not fit."""
     parameters = Parameters([], [])
     for k, stage in enumerate(stages, start=1):
@@ -82,7 +110,7 @@ def parameters_from(tensors: dict[str, Array], stages: tuple[Stage, ...], path: 
             ("centroids", (stage.units, *stage.surface_shape), parameters.centroids),
             ("thresholds", (stage.units,), parameters.thresholds),
         ):
-            tensor = tensors.get(f"layer{k}.{name}")
+            tensor = tensors.get(f"{prefix}layer{k}.{name}")
             if tensor is None or tensor.shape != shape or tensor.dtype not in (np.float32, np.float64):
                 found = "missing" if tensor is None else f"{tensor.dtype} {tensor.shape}"
                 raise ModelFileError(f"{path}: layer{k}.{name} is {found}; its network needs floats of shape {shape}.")
@@ -91,7 +119,7 @@ def parameters_from(tensors: dict[str, Array], stages: tuple[Stage, ...], path: 
             if name == "thresholds" and (tensor < 0).any():
                 raise ModelFileError(f"{path}: layer{k}.thresholds holds negative values.")
             arrays.append(tensor.copy())  # the loader's arrays are read-only views of the file
-        mask = tensors.get(f"layer{k}.frozen")
+        mask = tensors.get(f"{prefix}layer{k}.frozen")
         if mask is None or mask.shape != (stage.units,) or mask.dtype != np.bool_:
             raise ModelFileError(
                 f"{path}: layer{k}.frozen must say of each of {stage.units} units whether it is frozen."

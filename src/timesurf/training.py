@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from timesurf.events import Recordings
 from timesurf.rule import Rule
 
 Array = NDArray[Any]
+IfDiverged = Literal["stop", "clip", "back"]
 _LOST = 1e3  # surfaces lie between 0 and 1: a centroid out here will see none of them again
 _EVENTS_AT_ONCE = 1 << 22  # packed for an engine at one time: bounds memory beyond the data
 _RATES_A_PASS = 50  # online learning with falling rates lowers them this often in a pass
@@ -75,6 +76,27 @@ class Schedule:
         return parts(recordings, at_once)
 
 
+@dataclass(slots=True)
+class Standing:
+    """How far a training has come. With the parameters and the history it is all that going on needs, to the bit."""
+
+    order: dict[str, Any]  # state of what draws the order of recordings, before it drew any
+    passes: int = 0  # that are done
+    done: int = 0  # recordings of the present one
+    kept: float | None = None  # share of events output of late; None: as the history says
+    outcomes: list[Outcome] = field(default_factory=list)  # of the present pass
+    clipped: int = 0  # times that the present pass put back what had fled
+    pace: float = 1.0  # what rates are multiplied by: halved with every step back
+    good: Parameters | None = None  # to step back to: as the present pass began
+    best: Parameters | None = None  # by validation
+    best_pass: int = 0
+    best_accuracy: float = -1.0
+
+    def begin_pass(self) -> None:
+        """Nothing of it is done yet."""
+        self.done, self.kept, self.outcomes, self.clipped = 0, None, [], 0
+
+
 def one_pass(
     engine: Engine,
     learner: Learner,
@@ -82,25 +104,54 @@ def one_pass(
     schedule: Schedule,
     options: Options,
     progress: Callable[[Progress], None] | None = None,
+    *,
+    standing: Standing | None = None,
+    reached: Callable[[], None] = lambda: None,
+    clip: bool = False,
 ) -> dict[str, Any]:
-    """Learn from the recordings in their order, into the learner's parameters; how well it went."""
+    """Learn from the recordings in their order, into the learner's parameters; how well it went.
+
+    standing : where to go on within the pass; kept up to date
+    reached : called whenever it is, which is after every stretch of recordings
+    clip : put back what has diverged instead of stopping
+    """
+    standing = standing or Standing({})
+    recordings, label = learner.recordings, learner.label
+
+    def check(thresholds: list[Array]) -> None:
+        try:
+            check_sane(learner.parameters)
+        except DivergedError:
+            if not clip:
+                raise
+            put_back(learner.parameters, thresholds)
+            standing.clipped += 1
+
+    def thresholds() -> list[Array]:
+        return [th.copy() for th in learner.parameters.thresholds]
+
     if schedule.batch_size is not None and hasattr(engine, "learn_pass"):
+        before = thresholds()
         figures = side_by_side(engine, [learner], [rule], schedule, options, progress)[0]
-        check_sane(learner.parameters)
+        check(before)
         return figures
-    recordings, label, kept = learner.recordings, learner.label, learner.kept
     learn = engine.learn_online if schedule.batch_size is None else engine.learn_batch
-    outcomes = []
+    if standing.kept is None:
+        standing.kept = learner.kept
     for part in schedule.parts(recordings):
+        if part.start < standing.done:
+            continue
         batch = pack(recordings[part], label[part])
-        now = schedule.rule(rule, part.start, kept)
+        now, before = schedule.rule(rule, part.start, standing.kept), thresholds()
         outcome = learn(learner.stages, learner.parameters, now, batch, options)
-        check_sane(learner.parameters)
-        outcomes.append(outcome)
-        kept += _KEPT_NEWS * (metrics.kept(outcome) - kept)
+        check(before)
+        standing.outcomes.append(outcome)
+        standing.kept += _KEPT_NEWS * (metrics.kept(outcome) - standing.kept)
+        standing.done = min(part.stop, len(recordings))
+        reached()
         if progress:
             progress(schedule.word(part, [outcome], [label[part]]))
-    return {"recordings": len(recordings), **_figures(Outcome.joined(outcomes), label)}
+    return {"recordings": len(recordings), **_figures(Outcome.joined(standing.outcomes), label)}
 
 
 def side_by_side(
@@ -169,6 +220,15 @@ def check_sane(parameters: Parameters) -> None:
                 f"Layer {k} has fallen silent: the thresholds of all its units have closed. "
                 "Lower gamma and delta, or set keep, the share of events below which thresholds rest."
             )
+
+
+def put_back(parameters: Parameters, thresholds: list[Array]) -> None:
+    """Centroids that fled, back between 0 and 1, where surfaces are; thresholds of a silent layer to those given."""
+    for c, th, before in zip(parameters.centroids, parameters.thresholds, thresholds, strict=True):
+        fled = ~(np.abs(c).reshape(len(c), -1).max(axis=1) < _LOST)
+        c[fled] = np.clip(np.nan_to_num(c[fled], nan=0, posinf=1, neginf=0), 0, 1)
+        if (th == 0).all():
+            th[:] = before
 
 
 def _figures(outcome: Outcome, label: Array) -> dict[str, float]:

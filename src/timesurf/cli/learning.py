@@ -53,6 +53,10 @@ def train(
     keep: Annotated[
         float | None, typer.Option(min=0.01, max=1, help="Share of events below which thresholds rest.")
     ] = None,
+    if_diverged: Annotated[str, typer.Option(help="stop, clip, or go back a pass and on at half the rates.")] = "stop",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where this command was interrupted.")] = False,
+    minutes: Annotated[float, typer.Option(min=0, help="Between checkpoints.")] = 5,
+    every: Annotated[int | None, typer.Option(min=1, help="Recordings between checkpoints, if that is less.")] = None,
     engine: Engine = "cpu",
     seed: Seed = 0,
     split: Split = "train",
@@ -60,7 +64,7 @@ def train(
     config: Config = None,
     json_file: Json = None,
 ) -> None:
-    """Train a network on labelled recordings; a folder keeps how, for `timesurf report`.
+    """Train a network on labelled recordings; a folder keeps how, for `timesurf report`, and checkpoints on the way.
 
     Example: timesurf train digits.npz --preset nmnist --model digits.tsf --validation 0.1
     """
@@ -68,6 +72,7 @@ def train(
 
     from timesurf import runs
     from timesurf.bench import machine
+    from timesurf.checkpoints import Checkpoints
     from timesurf.presets import named
     from timesurf.training import hold_out
 
@@ -89,8 +94,11 @@ def train(
     began, stopped = time.perf_counter(), False
     with progress("training", 1) as told:
         try:
-            how = settings.training() | {"validation": validation or None}
-            network.fit(recordings, **how, progress=lambda news: told(0, news))
+            network.fit(
+                recordings, **settings.training(), validation=validation or None, if_diverged=if_diverged,  # type: ignore[arg-type]  # checked there
+                checkpoints=Checkpoints(run / "checkpoints", recordings=every, minutes=minutes), resume=resume,
+                progress=lambda news: told(0, news),
+            )  # fmt: skip
         except KeyboardInterrupt:
             stopped = True
     if stopped and not network.history:
@@ -111,6 +119,8 @@ def train(
         console.print(shown(result), highlight=False)
     kept = "Stopped; what was learnt so far is in" if stopped else "Model written to"
     console.print(f"{kept} {model}, the run to {run} (timesurf report {run})", highlight=False)
+    if stopped:
+        console.print("The same command with --resume goes on from the latest checkpoint.", highlight=False)
     write_json(json_file, about)
     if stopped:
         raise typer.Exit(130)
@@ -191,6 +201,6 @@ def extend(
 
 def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
     """Settings of a command as text and numbers; what the command is called on is left out."""
-    skipped = ("data", "config", "json_file", "run")
+    skipped = ("data", "config", "json_file", "run", "resume")
     plain = {name: str(value) if isinstance(value, Path) else value for name, value in parameters.items()}
     return {name: value for name, value in plain.items() if name not in skipped}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.layers import Stage
 
@@ -71,7 +73,18 @@ def pack(recordings: Recordings, label: Array | None = None) -> Batch:
     origin = np.repeat(first.astype(np.int64), counts[some]) if first.any() else 0
     t = (t - origin).astype(np.int32 if longest < 2**29 else np.int64)
     label = np.full(len(recordings), -1) if label is None else label
-    return Batch(recordings.entries(), t, offsets, np.asarray(label, dtype=np.int64))
+    batch = Batch(recordings.entries(), t, offsets, np.asarray(label, dtype=np.int64))
+    if recordings.mapped:  # checked when it was opened, but a file can be written to since
+        _check_again(batch, math.prod(recordings.field) * recordings.polarities)
+    return batch
+
+
+def _check_again(batch: Batch, size: int) -> None:
+    """Engines index memory by what is in here, unchecked."""
+    late = np.diff(batch.t) < 0
+    late[batch.offsets[1:-1][(batch.offsets[1:-1] > 0) & (batch.offsets[1:-1] < len(batch.t))] - 1] = False
+    if late.any() or (len(batch.entry) and not 0 <= batch.entry.min() <= batch.entry.max() < size):
+        raise EventError("The recordings' file was written to while it was in use: its events are none any more.")
 
 
 @dataclass(frozen=True, slots=True)
