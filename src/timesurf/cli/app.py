@@ -72,6 +72,12 @@ def main() -> None:
     except (TimesurfError, OSError) as error:
         Console(stderr=True).print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False)
         sys.exit(2)
+    except MemoryError as error:
+        Console(stderr=True).print(
+            f"[bold red]Error:[/] Not enough memory ({escape(str(error))}). Take fewer recordings at a time.",
+            highlight=False,
+        )
+        sys.exit(2)
     except KeyboardInterrupt:
         Console(stderr=True).print("Stopped.")
         sys.exit(130)

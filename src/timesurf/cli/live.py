@@ -12,7 +12,7 @@ import typer
 from rich.live import Live
 from rich.table import Table
 
-from timesurf.cli.app import Json, Model, app, bench, check_writable, console, write_json
+from timesurf.cli.app import Json, Model, Seed, app, bench, check_writable, console, write_json
 from timesurf.cli.data import fitted, load
 
 _REFRESH = 10  # a second
@@ -29,13 +29,21 @@ def stream(
         str, typer.Option(help="How fast votes fade, as '100 ms'; 'never' for a plain count.")
     ] = "100 ms",
     adapt: Annotated[bool, typer.Option("--adapt", help="Go on learning without labels.")] = False,
+    if_behind: Annotated[
+        str | None,
+        typer.Option(help="In a burst too fast for it: block the source, or drop the oldest; default: drop from UDP."),
+    ] = None,
+    backlog: Annotated[int, typer.Option(min=1, help="Events that may wait in a burst.")] = 1 << 22,
     out: Annotated[Path | None, typer.Option(help="Where the adapted model goes.", dir_okay=False)] = None,
     json_file: Json = None,
 ) -> None:
     """Watch a model at work on a live stream: event rate, what is kept, the decision, S. Ctrl-C ends it.
 
+    A burst beyond what this machine can take waits; where it must be cut, what was dropped is counted and shown.
+
     Example: timesurf stream digits.tsf --from recording.aedat4 --vote-tau "50 ms"
     """
+    from timesurf.backlog import Backlog
     from timesurf.model import Network
     from timesurf.stream import Session
 
@@ -43,12 +51,17 @@ def stream(
     check_writable(json_file)
     network = Network.load(model)
     session = Session(network, adapt=adapt, vote_tau=None if vote_tau == "never" else vote_tau)
-    view, heard = _View(session), None
+    policy: Any = if_behind or ("drop" if source.startswith("udp:") else "block")  # UDP would drop by itself, uncounted
+    waiting = Backlog(_packets(source, network), events=backlog, if_behind=policy)
+    view, heard = _View(session, waiting), None
     try:
-        with Live(get_renderable=view.table, console=console, refresh_per_second=_REFRESH, transient=True) as live:
+        with (
+            waiting,
+            Live(get_renderable=view.table, console=console, refresh_per_second=_REFRESH, transient=True) as live,
+        ):
             if not console.is_terminal:
                 live.stop()
-            for packet in _packets(source, network):
+            for packet in waiting:
                 coords = [packet[axis] for axis in ("x", "y")[: len(network.field)]]
                 heard = session.take(coords, packet["t"], packet["p"] if network.polarities > 1 else None)
                 view.hear(packet, heard)
@@ -60,7 +73,11 @@ def stream(
         console.print(f"Adapted model written to {out}", highlight=False)
     decision = None if heard is None or heard.decision is None else str(heard.decision)
     result = {"events": session.events, "kept_by_layer": session.kept.tolist(), "votes": session.votes.tolist()}
-    result |= {"decision": decision, "confidence": 0.0 if heard is None else float(heard.confidence)}
+    result |= {
+        "dropped": waiting.dropped,
+        "decision": decision,
+        "confidence": 0.0 if heard is None else float(heard.confidence),
+    }
     write_json(json_file, result)
 
 
@@ -84,8 +101,8 @@ def _packets(source: str, network: Any) -> Iterator[Any]:
 class _View:
     """What there is to see of a session."""
 
-    def __init__(self, session: Any) -> None:
-        self.session, self.began = session, time.perf_counter()
+    def __init__(self, session: Any, waiting: Any) -> None:
+        self.session, self.waiting, self.began = session, waiting, time.perf_counter()
         self.heard: Any = None
         self.S = self.span = 0.0
 
@@ -104,6 +121,8 @@ class _View:
         table.add_row(
             "events", f"{events:,} in {self.span:.2f} s of the stream, {events / max(seconds, 1e-9):,.0f} a second here"
         )
+        if self.waiting.dropped:
+            table.add_row("dropped", f"{self.waiting.dropped:,}: the stream is faster than this machine")
         table.add_row("kept by each layer", "  ".join(f"{share:.1%}" for share in self.session.kept))
         table.add_row("S", f"{self.S:+.2f}  {_bar((self.S + 1) / 2)}")
         votes = self.session.votes
@@ -143,5 +162,35 @@ def bench_latency(
         f"An empty packet takes {result['empty_us']:.1f} us, which is Python's part; "
         f"the kernel alone {result['kernel_us_an_event']:.2f} us an event.",
         highlight=False,
+    )
+    write_json(json_file, result)
+
+
+@bench.command("endurance")
+def bench_endurance(
+    hours: Annotated[float, typer.Option(min=0.01, help="Of simulated time.")] = 24,
+    events: Annotated[int, typer.Option(min=100_000, help="In each stream.")] = 20_000_000,
+    seed: Seed = 0,
+    json_file: Json = None,
+) -> None:
+    """Whether memory stays flat and results stay right over a day of simulated stream.
+
+    Example: timesurf bench endurance --hours 24 --json endurance.json
+    """
+    from timesurf.bench import endurance
+
+    check_writable(json_file)
+    with console.status("") as status:
+        result = endurance.run(hours=hours, events=events, seed=seed, progress=status.update)
+    table = Table(title=f"{hours:g} simulated hours through one session, the paper's network for digits")
+    for column in ("", "events", "M events/s", "memory grew by, kB", "at most by, kB"):
+        table.add_column(column, justify="right" if column else "left")
+    for name, row in result["streams"].items():
+        figures = (row["events_per_s"] / 1e6, row["growth_bytes"] / 1e3, row["most_bytes"] / 1e3)
+        table.add_row(name, f"{row['events']:,}", *(f"{figure:,.1f}" for figure in figures))
+    console.print(table)
+    same = "to the same bits" if result["adapted_to_the_same_bits"] else "NOT to the same bits"
+    console.print(
+        f"Beside the same day as one recording: {result['votes_differ']} votes differ; adapted {same}.", highlight=False
     )
     write_json(json_file, result)

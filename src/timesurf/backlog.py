@@ -1,0 +1,102 @@
+"""A bounded queue between a source of packets and what takes them, which may be slower for a while."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, get_args
+
+from timesurf.errors import SettingError
+
+IfBehind = Literal["block", "drop"]
+
+
+class Backlog:
+    """Packets of a source, read ahead in a thread of its own; at most `events` events wait.
+
+    if_behind : what happens to a burst beyond that: "block" lets the source wait, which loses nothing where the source
+        can; "drop" gives up the oldest events that wait, and counts them in `dropped`
+
+    Events that are not dropped come in their order, and `taken + dropped` is all that came. An error of the source is
+    raised to whoever takes packets.
+
+    >>> import numpy as np
+    >>> packets = [np.zeros(n, [("x", int), ("t", int)]) for n in (3, 4, 5)]
+    >>> with Backlog(packets, events=8) as backlog:
+    ...     [len(packet) for packet in backlog]
+    [3, 4, 5]
+    >>> backlog.taken, backlog.dropped
+    (12, 0)
+    """
+
+    def __init__(self, packets: Iterable[Any], *, events: int = 1 << 22, if_behind: IfBehind = "block") -> None:
+        if events < 1:
+            raise SettingError(f"events = {events!r}: at least one must have room to wait.")
+        if if_behind not in get_args(IfBehind):
+            raise SettingError(f"if_behind = {if_behind!r} must be one of {', '.join(get_args(IfBehind))}.")
+        self.events, self.if_behind = events, if_behind
+        self.taken = self.dropped = self.waiting = 0  # events
+        self._queue: deque[Any] = deque()
+        self._changed = threading.Condition()
+        self._closed = self._ended = False
+        self._error: BaseException | None = None
+        self._reader = threading.Thread(target=self._read, args=(packets,), daemon=True, name="timesurf backlog")
+
+    def __enter__(self) -> Backlog:
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop reading; what still waits is forgotten."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._queue or self._ended)
+                if not self._queue:
+                    if self._error is not None:
+                        raise self._error
+                    return
+                packet = self._queue.popleft()
+                self.waiting -= len(packet)
+                self.taken += len(packet)
+                self._changed.notify_all()
+            yield packet
+
+    def _read(self, packets: Iterable[Any]) -> None:
+        try:
+            for packet in packets:
+                with self._changed:
+                    if self.if_behind == "block":
+                        while not (self._closed or self._has_room(len(packet))):
+                            self._changed.wait()
+                    else:
+                        packet = self._without_oldest(packet)
+                    if self._closed:
+                        return
+                    self._queue.append(packet)
+                    self.waiting += len(packet)
+                    self._changed.notify_all()
+        except BaseException as error:  # whatever it is, whoever takes packets is told
+            self._error = error
+        finally:
+            with self._changed:
+                self._ended = True
+                self._changed.notify_all()
+
+    def _has_room(self, n: int) -> bool:
+        return not self._queue or self.waiting + n <= self.events
+
+    def _without_oldest(self, packet: Any) -> Any:
+        """Make room by dropping what has waited longest; of a packet that is too large itself the end is kept."""
+        while self._queue and self.waiting + len(packet) > self.events:
+            oldest = self._queue.popleft()
+            self.waiting -= len(oldest)
+            self.dropped += len(oldest)
+        beyond = max(len(packet) - self.events, 0)
+        self.dropped += beyond
+        return packet[beyond:]

@@ -1,0 +1,100 @@
+"""Streams that do not end: whether memory stays flat and results stay right over hours of simulated time.
+
+A stream is made of short recordings, one after another, with silence between; in a day its clock runs past 2^36 us.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.bench import machine, workloads
+from timesurf.events import Recordings
+from timesurf.model import Network
+from timesurf.stream import Session
+
+Array = NDArray[Any]
+_PACKET = 1000  # events
+_WARM = 0.1  # of a stream: caches, allocator and buffers have their size by then
+HOUR = 3_600_000_000  # us
+
+
+def run(
+    *, hours: float = 24, events: int = 20_000_000, seed: int = 0, progress: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """A day with silences, and an hour of bursts at ten million events a second, of so many events each."""
+    some = workloads.strokes(64, seed)
+    network = workloads.started(workloads.NMNIST, some)
+    streams = {
+        "a day, predicting": (Session(network), _stream(some, events, hours * HOUR)),
+        "a day, adapting": (Session(network, adapt=True), _stream(some, events, hours * HOUR)),
+        "an hour of bursts": (Session(network), _stream(some, events, HOUR * hours / 24, rate=10e6)),
+    }
+    result: dict[str, Any] = {"hours": hours, "seed": seed, "machine": machine.describe(), "streams": {}}
+    for name, (session, packets) in streams.items():
+        progress(name)
+        result["streams"][name] = _endure(session, packets, events)
+    progress("the same day offline")
+    day, offline = _whole(some, events, hours * HOUR), network.twin(network.snapshot())
+    offline.dtype = "float64"  # as sessions compute
+    apart = offline.infer(day).votes[0] - result["streams"]["a day, predicting"]["votes"]
+    result["votes_differ"] = int(np.abs(apart).sum()) // 2
+    offline.adapt(day)
+    learnt = streams["a day, adapting"][0].adapted().parameters
+    same = zip(learnt.centroids + learnt.thresholds, _arrays(offline), strict=True)
+    result["adapted_to_the_same_bits"] = all(a.tobytes() == b.tobytes() for a, b in same)
+    return result
+
+
+def _endure(session: Session, packets: Iterator[tuple[Any, Array]], events: int) -> dict[str, Any]:
+    memory, began = [], time.perf_counter()
+    every = max(events // _PACKET // 50, 1)
+    counts = np.zeros(len(session.network.classes), np.int64)
+    for n, (coords, t) in enumerate(packets):
+        heard = session.take(coords, t)
+        counts += np.bincount(heard.units, minlength=len(counts))
+        if n % every == 0:
+            memory.append(resident())
+    warm = memory[round(_WARM * len(memory)) :]
+    return {
+        "events": session.events, "span_s": (int(t[-1]) - session.first) / 1e6, "votes": counts.tolist(),
+        "growth_bytes": warm[-1] - warm[0], "most_bytes": max(warm) - warm[0],
+        "events_per_s": session.events / (time.perf_counter() - began),
+    }  # fmt: skip
+
+
+def _stream(some: Recordings, events: int, span: float, rate: float | None = None) -> Iterator[tuple[Any, Array]]:
+    """Packets of coordinates and times; rate: events a second within a recording, instead of its own."""
+    each = len(some.t) // len(some)
+    number = events // each
+    for n in range(number):
+        recording = some[n % len(some)]
+        t = recording.t.astype(np.int64)
+        if rate is not None:
+            t = np.arange(each) * 1_000_000 // int(rate)
+        t = t + n * int(span / number)
+        for a in range(0, each, _PACKET):
+            yield [x[a : a + _PACKET] for x in recording.coords], t[a : a + _PACKET]
+
+
+def _whole(some: Recordings, events: int, span: float) -> Recordings:
+    """The stream as one recording."""
+    coords, times = zip(*_stream(some, events, span), strict=True)
+    return Recordings([np.concatenate(x) for x in zip(*coords, strict=True)], np.concatenate(times), field=some.field)
+
+
+def _arrays(network: Network) -> list[Array]:
+    return network.parameters.centroids + network.parameters.thresholds
+
+
+def resident() -> int:
+    """Bytes of memory that this process has now."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) << 10
+    raise OSError("how much memory is in use is not known here: /proc/self/status has no VmRSS")

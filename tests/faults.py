@@ -1,0 +1,321 @@
+"""Faults, injected for real into training runs of their own, and what was left afterwards.
+
+    python -m tests.faults --times 50 --json faults.json
+
+Each fault is a function that injects it once, asserts that nothing was lost and says how it ended;
+`tests/test_faults.py` does so a few times. What cannot be injected here (a small file system needs the right to mount
+one) is skipped with a reason.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from timesurf import ModelFileError, Network
+from timesurf.bench import machine
+from timesurf.datasets import sentences
+from timesurf.io import npz
+
+
+class SkippedError(Exception):
+    """This machine does not allow the fault."""
+
+
+class Runs:
+    """One training, and how it ends when nothing happens to it; in batches or online."""
+
+    def __init__(self, folder, *, batch_size):
+        self.folder, self.batch_size = Path(folder), batch_size
+        self.data = self.folder / "data.npz"
+        npz.write(self.data, sentences.make(160, seed=0, duration="20 ms"))
+        self.finish(self.folder / "compiled")  # once before the clock runs: kernels may have to be compiled first
+        began = time.perf_counter()
+        self.right = self.finish(self.folder / "right")
+        self.seconds = time.perf_counter() - began
+        self.number = 0
+
+    def words(self, place, *more):
+        train = ["train", self.data, "--preset", "sentences", "--model", place / "m.tsf", "--passes", 4, "--every", 10]
+        batches = ["--batch-size", self.batch_size] if self.batch_size else []
+        return [sys.executable, "-m", "timesurf", *map(str, [*train, *batches, "--validation", 0.1, *more])]
+
+    def start(self, place, *more, threads=2):
+        place.mkdir(exist_ok=True)
+        environment = os.environ | {"NUMBA_NUM_THREADS": str(threads)}
+        out = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        return subprocess.Popen(self.words(place, *more), env=environment, **out)
+
+    def finish(self, place, *more, threads=2):
+        """The bytes of the model that it ends with."""
+        process = self.start(place, *more, threads=threads)
+        said, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, said
+        return (place / "m.tsf").read_bytes()
+
+    def place(self):
+        self.number += 1
+        return self.folder / f"run{self.number}"
+
+    def resumes_to_the_same(self, place):
+        for path in place.rglob("*.tsf"):
+            Network.load(path)  # whole, each of them
+        found = list(place.rglob("checkpoint-*.tsf"))
+        assert self.finish(place, "--resume", threads=1) == self.right
+        shutil.rmtree(place)
+        return "resumed" if found else "no checkpoint yet, begun anew"
+
+
+def killed(runs, rng):
+    """kill -9 at a random moment; resumed on another number of threads"""
+    place = runs.place()
+    process = runs.start(place)
+    time.sleep(rng.uniform(0.3, 1) * runs.seconds)
+    process.kill()
+    process.communicate()
+    return runs.resumes_to_the_same(place)
+
+
+def killed_again_and_again(runs, rng):
+    """kill -9, and again at a random moment of the resumed run, three times"""
+    place = runs.place()
+    for n in range(3):
+        process = runs.start(place, *(["--resume"] if n else []))
+        time.sleep(rng.uniform(0.4, 0.8) * runs.seconds)
+        process.kill()
+        process.communicate()
+    return runs.resumes_to_the_same(place)
+
+
+def killed_while_writing(runs, rng):
+    """kill -9 of a process that writes one model file over and over"""
+    place = runs.place()
+    place.mkdir()
+    (place / "m.tsf").write_bytes(runs.right)
+    path = str(place / "m.tsf")
+    code = f"""
+from timesurf import Network
+network = Network.load({path!r})
+print("on", flush=True)
+while True: network.save({path!r})
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    time.sleep(rng.uniform(0, 0.1))
+    process.kill()
+    process.communicate()
+    assert (place / "m.tsf").read_bytes() == runs.right
+    half = [name for name in os.listdir(place) if name != "m.tsf"]
+    shutil.rmtree(place)
+    return "in the middle of a file" if half else "between two"
+
+
+def interrupted_twice(runs, rng):
+    """Ctrl-C twice, at random moments"""
+    place = runs.place()
+    process = runs.start(place)
+    time.sleep(rng.uniform(0.5, 0.9) * runs.seconds)
+    for _ in range(2):
+        process.send_signal(signal.SIGINT)
+        time.sleep(rng.uniform(0, 0.2))
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode in (0, 130, -signal.SIGINT), said
+    return runs.resumes_to_the_same(place)
+
+
+def truncated(runs, rng):
+    """the data file cut short while it is mapped into memory"""
+    place, whole = runs.place(), runs.data.read_bytes()
+    process = runs.start(place)
+    time.sleep(rng.uniform(0.5, 0.8) * runs.seconds)
+    os.truncate(runs.data, int(rng.integers(0, len(whole))))
+    process.communicate(timeout=60)  # ends with a bus error, or does not touch what is gone
+    code = process.returncode
+    assert code in (0, 2, -signal.SIGBUS)
+    if code != 0:
+        process = runs.start(place, "--resume")
+        said, _ = process.communicate(timeout=60)
+        assert process.returncode == 2, said
+        assert "data.npz" in said
+    runs.data.write_bytes(whole)
+    how = {0: "not touched", 2: "an error", -signal.SIGBUS: "bus error"}[code]
+    return f"{how}, {runs.resumes_to_the_same(place)}"
+
+
+def replaced(runs, rng):
+    """the data file replaced by another while it is mapped"""
+    place, whole = runs.place(), runs.data.read_bytes()
+    process = runs.start(place)
+    time.sleep(rng.uniform(0.5, 0.8) * runs.seconds)
+    npz.write(runs.data, sentences.make(160, seed=1, duration="20 ms"))
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode in (0, 2), said
+    if process.returncode == 0:
+        assert (place / "m.tsf").read_bytes() == runs.right  # the file that was opened is still there for it
+        process = runs.start(place, "--resume")
+        said, _ = process.communicate(timeout=60)
+        assert process.returncode == 2
+        assert "Cannot resume: recordings" in " ".join(said.split())
+    runs.data.write_bytes(whole)
+    return runs.resumes_to_the_same(place)
+
+
+def overwritten(runs, rng):
+    """the events in the data file overwritten with noise while it is mapped"""
+    place, whole = runs.place(), runs.data.read_bytes()
+    with zipfile.ZipFile(runs.data) as archive:
+        first = min(member.header_offset for member in archive.infolist()) + 512
+        last = archive.start_dir
+    process = runs.start(place)
+    time.sleep(rng.uniform(0.5, 0.8) * runs.seconds)
+    with runs.data.open("r+b") as file:
+        file.seek(first)
+        file.write(rng.bytes(last - first))
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode in (0, 2), said
+    assert process.returncode == 0 or "written to" in " ".join(said.split()) or "data.npz" in said, said
+    runs.data.write_bytes(whole)
+    if process.returncode == 0:
+        return "read before"
+    return f"an error, {runs.resumes_to_the_same(place)}"
+
+
+def out_of_memory(runs, rng):
+    """no more memory, at a random amount"""
+    place = runs.place()
+    place.mkdir()
+    words = runs.words(place)[3:]
+    code = (
+        "import resource, sys; from timesurf import cli; import timesurf.engines.cpu\n"
+        "size = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+        f"resource.setrlimit(resource.RLIMIT_AS, (size + {int(rng.uniform(2, 400)) << 20},) * 2)\n"
+        f"sys.argv = ['timesurf'] + {words!r}; cli.main()"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert said.returncode != 0 or (place / "m.tsf").read_bytes() == runs.right
+    assert not (place / "m.tsf").exists() or (place / "m.tsf").read_bytes() == runs.right
+    how = "an error" if said.returncode else "enough"
+    return f"{how}, {runs.resumes_to_the_same(place)}"
+
+
+@contextmanager
+def small_disk(place, size):
+    """A file system of so many bytes, if this user may mount one."""
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        place.rmdir()
+        raise SkippedError("it takes the right to mount a small file system")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+        place.rmdir()
+
+
+def full_disk(runs, rng):
+    """a disk that is full after some kilobytes, while checkpoints and model are written"""
+    place = runs.place()
+    with small_disk(place, int(rng.integers(4, 40)) << 10):
+        process = runs.start(place)
+        said, _ = process.communicate(timeout=120)
+        assert process.returncode in (0, 2), said
+        assert process.returncode == 0 or "No space left" in said, said
+        for path in place.rglob("*.tsf"):
+            Network.load(path)
+        assert not list(place.rglob(".*"))  # nothing half written
+        subprocess.run(["mount", "-o", "remount,size=8m", str(place)], check=True)
+        assert runs.finish(place, "--resume") == runs.right
+        return "an error, resumed" if process.returncode else "enough"
+
+
+def read_only(runs, rng):
+    """a disk that becomes read-only in the middle"""
+    place = runs.place()
+    with small_disk(place, 8 << 20):
+        process = runs.start(place)
+        time.sleep(rng.uniform(0.4, 0.9) * runs.seconds)
+        done = subprocess.run(["mount", "-o", "remount,ro", str(place)], capture_output=True, check=False).returncode
+        said, _ = process.communicate(timeout=120)
+        assert process.returncode in (0, 2), said
+        assert done or process.returncode == 0 or "Read-only" in said, said
+        subprocess.run(["mount", "-o", "remount,rw", str(place)], check=True)
+        assert runs.finish(place, "--resume") == runs.right
+        return "an error, resumed" if process.returncode else "too late"
+
+
+def bit_flipped(runs, rng):
+    """one bit of the newest checkpoint flipped"""
+    place = runs.place()
+    process = runs.start(place)
+    time.sleep(rng.uniform(0.6, 0.9) * runs.seconds)
+    process.kill()
+    process.communicate()
+    how = "no checkpoint yet"
+    files = sorted(place.rglob("checkpoint-*.tsf"), reverse=True)
+    if files:
+        content = bytearray(files[0].read_bytes())
+        content[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
+        files[0].write_bytes(content)
+        try:
+            Network.load(files[0])
+        except ModelFileError:
+            how = "found, and passed over"
+        else:
+            how = "in a place that says nothing"
+    assert runs.finish(place, "--resume") == runs.right
+    shutil.rmtree(place)
+    return how
+
+
+FAULTS = [
+    killed, killed_again_and_again, killed_while_writing, interrupted_twice, bit_flipped, full_disk, read_only,
+    truncated, replaced, overwritten, out_of_memory,
+]  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Inject faults into training runs, and say what was lost.")
+    parser.add_argument("--times", type=int, default=50, help="kills; other faults a fifth of it")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, help="also write the counts to this file")
+    asked = parser.parse_args()
+    rng, rows = np.random.default_rng(asked.seed), []
+    with tempfile.TemporaryDirectory() as folder:
+        several = {}
+        for name, batch_size in (("batches", 10), ("online", None)):
+            (place := Path(folder) / name).mkdir()
+            several[name] = Runs(place, batch_size=batch_size)
+        for fault in FAULTS:
+            times = asked.times if fault is killed else -(-asked.times // 5)
+            row = {"fault": fault.__doc__, "injected": 0, "lost": 0, "ended": Counter()}
+            rows.append(row)
+            for n in range(times):
+                try:
+                    row["ended"][fault(list(several.values())[n % 2], rng)] += 1
+                except SkippedError as why:
+                    row["skipped"] = str(why)
+                    break
+                except AssertionError as why:
+                    row["lost"] += 1
+                    print(f"LOST: {fault.__name__}: {why}", flush=True)
+                row["injected"] += 1
+            print(f"{row['fault']}: {row['injected']} times, {row['lost']} lost; {dict(row['ended'])}", flush=True)
+    if asked.json:
+        asked.json.write_text(json.dumps({"faults": rows, "seed": asked.seed, "machine": machine.describe()}, indent=1))
+    return sum(row["lost"] for row in rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

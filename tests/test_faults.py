@@ -1,0 +1,24 @@
+"""Faults, each injected for real a few times; `python -m tests.faults` does it often."""
+
+import numpy as np
+import pytest
+
+from tests import faults
+
+
+@pytest.fixture(scope="module", params=[10, None], ids=["batches", "online"])
+def runs(request, tmp_path_factory):
+    return faults.Runs(tmp_path_factory.mktemp("runs"), batch_size=request.param)
+
+
+@pytest.mark.parametrize("fault", faults.FAULTS, ids=lambda fault: fault.__name__)
+def test_nothing_is_lost(runs, fault):
+    online = runs.batch_size is None
+    if online and fault is not faults.killed:
+        pytest.skip("in batches it is injected too")
+    rng = np.random.default_rng(online)
+    try:
+        for _ in range(3 if fault is faults.killed else 1):
+            fault(runs, rng)
+    except faults.SkippedError as why:
+        pytest.skip(str(why))
