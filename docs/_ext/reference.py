@@ -12,8 +12,8 @@ MOST_USED = (
 GROUPS = {
     "Events and data": ("events", "io", "transforms", "datasets", "times"),
     "The network and the rule": ("layers", "rule", "init", "model", "estimator", "presets", "modelfile"),
-    "Learning": ("training", "adapting", "growth", "together"),
-    "Live streams": ("stream",),
+    "Learning": ("training", "checkpoints", "adapting", "growth", "together"),
+    "Live streams": ("stream", "backlog"),
     "Figures and pictures": ("metrics", "plots", "report"),
     "Engines": ("engines",),
     "What Sup3r is compared with": ("baselines", "bench"),

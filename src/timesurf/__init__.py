@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "Backlog": "backlog",
+    "Checkpoints": "checkpoints",
+    "DivergedError": "errors",
     "EventError": "errors",
     "Full": "layers",
     "ModelFileError": "errors",
@@ -29,7 +32,10 @@ _HOME = {
 __all__ = sorted([*_HOME, "__version__"])
 
 if TYPE_CHECKING:
+    from timesurf.backlog import Backlog as Backlog
+    from timesurf.checkpoints import Checkpoints as Checkpoints
     from timesurf.engines import Outcome as Outcome
+    from timesurf.errors import DivergedError as DivergedError
     from timesurf.errors import EventError as EventError
     from timesurf.errors import ModelFileError as ModelFileError
     from timesurf.errors import SettingError as SettingError
