@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from tests.random_networks import cases
 from timesurf import Recordings, Rule
 from timesurf.bench import workloads
-from timesurf.engines import Options, cpu, pack, reference
+from timesurf.engines import Options, cpu, lanes, pack, reference
 from timesurf.engines.vector import FASTMATH, decayed
 from timesurf.model import Network
 
@@ -20,7 +20,7 @@ def network(data, layers=workloads.NMNIST):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_same_bits_for_any_number_of_threads(monkeypatch, dtype):
-    monkeypatch.setattr(cpu, "_EVENTS_A_LANE", 2000)
+    monkeypatch.setattr(lanes, "_EVENTS_A_LANE", 2000)
     data = workloads.strokes(30, events=700)
     net = network(data, workloads.DEEPER)
     results = []
@@ -32,14 +32,6 @@ def test_same_bits_for_any_number_of_threads(monkeypatch, dtype):
         arrays = [*parameters.centroids, *parameters.thresholds, outcome.votes, seen.trace.distance, seen.trace.S]
         results.append([a.tobytes() for a in arrays])
     assert results[0] == results[1] == results[2]
-
-
-def test_every_recording_goes_to_one_lane_and_lanes_are_balanced(rng):
-    counts = rng.integers(1000, 9000, 200)
-    lanes = cpu._deal(counts, 8)
-    assert sorted(np.concatenate(lanes).tolist()) == list(range(200))
-    loads = [counts[lane].sum() for lane in lanes]
-    assert max(loads) < 1.02 * min(loads)
 
 
 @given(case=cases())

@@ -1,7 +1,6 @@
 """The CPU engine: numba kernels on all cores.
 
-Recordings are dealt out to lanes, balanced by length. Which recording goes to which lane depends on the batch alone,
-never on the number of threads, and lanes are summed in order: any number of threads gives the same bits.
+Recordings are dealt out to lanes (`engines/lanes.py`), balanced by length: any number of threads gives the same bits.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from timesurf.engines import frozen, online, plain
+from timesurf.engines import frozen, lanes, online, plain
 from timesurf.engines.batch import DEFAULT, Array, Batch, Options, Outcome, Parameters
 from timesurf.engines.plan import (
     BLOCK,
@@ -46,8 +45,6 @@ from timesurf.rule import Rule
 
 Stages = tuple[Stage, ...]
 
-_EVENTS_A_LANE = 1 << 14  # fewer are not worth the sums that a lane brings with it
-_MOST_LANES = 16
 _LANE_BYTES = 256 << 20  # of all lanes' sums together
 _LONG = 2**29  # us: what takes longer to fade does not fit in 32 bits twice
 _CACHE_LINE = 64  # bytes
@@ -129,7 +126,7 @@ def _run(
     )
     counts = np.diff(batch.offsets)
     t = batch.t if p.gap < _LONG else batch.t.astype(np.int64)
-    lanes = _deal(counts, _most_lanes(p, dtype) if learn else _MOST_LANES)
+    dealt = lanes.deal(counts, _most_lanes(p, dtype) if learn else lanes.MOST)
 
     def work(chosen: Array) -> _Sums:
         sums = _Sums.zeros(*(p.table[-1, (UPDATE, UNIT)] if learn else (0, 0)), dtype)
@@ -141,11 +138,11 @@ def _run(
             )  # fmt: skip
         return sums
 
-    threads = min(options.threads or cores(), len(lanes))
+    threads = min(options.threads or cores(), len(dealt))
     each = map if threads == 1 else _pool(threads).map
     _announce(frozen.run, "inference and batch learning")
     with _one_blas_thread():
-        sums = list(each(work, lanes))
+        sums = list(each(work, dealt))
         list(each(lambda part: _add_up(sums, part, threads), range(threads)))
     if not trace:
         outcome.trace = None
@@ -153,12 +150,11 @@ def _run(
 
 
 def _add_up(sums: list[_Sums], part: int, parts: int) -> None:
-    """Add the other lanes to the first, in their order: one of so many parts of the arrays."""
+    """Add the other lanes to the first: one of so many parts of the arrays."""
     for name in ("centroids", "gains", "thresholds"):
         arrays = [getattr(lane, name) for lane in sums]
         here = slice(*(len(arrays[0]) * n // parts for n in (part, part + 1)))
-        for other in arrays[1:]:
-            arrays[0][here] += other[here]
+        lanes.add_up([array[here] for array in arrays])
 
 
 def _plan(stages: Stages) -> Plan:
@@ -166,20 +162,8 @@ def _plan(stages: Stages) -> Plan:
     return plan(stages, tuple(WRITTEN if isinstance(stage.layer, Window) else RUNNING for stage in stages))
 
 
-def _deal(counts: Array, most: int) -> list[Array]:
-    """Recordings for each lane: longest first, always to the lane that has least."""
-    lanes = int(np.clip(counts.sum() // _EVENTS_A_LANE, 1, min(most, len(counts))))
-    loads = np.zeros(lanes, dtype=np.int64)
-    dealt: list[list[int]] = [[] for _ in range(lanes)]
-    for r in np.argsort(-counts, kind="stable"):
-        lane = int(loads.argmin())
-        loads[lane] += counts[r]
-        dealt[lane].append(int(r))
-    return [np.array(sorted(lane), dtype=np.int64) for lane in dealt]
-
-
 def _most_lanes(p: Plan, dtype: Any) -> int:
-    return int(np.clip(_LANE_BYTES // (p.table[-1, UPDATE] * np.dtype(dtype).itemsize), 1, _MOST_LANES))
+    return int(np.clip(_LANE_BYTES // (p.table[-1, UPDATE] * np.dtype(dtype).itemsize), 1, lanes.MOST))
 
 
 def _flat_parameters(p: Plan, stages: Stages, parameters: Parameters, dtype: Any) -> tuple[Array, ...]:
@@ -214,12 +198,12 @@ def memory(stages: Stages, counts: Array, options: Options = DEFAULT, *, learn: 
     threads x (contexts and scratch of a lane) + lanes x (sums of a lane, when learning) + one copy of the parameters
     """
     p, size = _plan(stages), np.dtype(options.dtype).itemsize
-    lanes = len(_deal(counts, _most_lanes(p, options.dtype) if learn else _MOST_LANES))
+    dealt = len(lanes.deal(counts, _most_lanes(p, options.dtype) if learn else lanes.MOST))
     arrays = _workspace_arrays(p, options.dtype, np.int32, _room(int(counts.max(initial=1))))
     space = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in arrays)
     sums = size * int(p.table[-1, UPDATE] + 2 * p.table[-1, UNIT]) if learn else 0
     copy = size * int(p.table[-1, CENTROID] + 2 * p.table[-1, UNIT])
-    return int(min(options.threads or cores(), lanes) * space + lanes * sums + copy)
+    return int(min(options.threads or cores(), dealt) * space + dealt * sums + copy)
 
 
 @contextmanager
