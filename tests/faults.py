@@ -216,7 +216,7 @@ from timesurf.presets import SENTENCES
 data = sentences.make(40, seed=0, duration="20 ms")
 SENTENCES.network(data, sentences.TASK1, 0).fit(data, passes=1, batch_size=20)
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (size + {int(rng.uniform(0, 30e6))},) * 2)
+resource.setrlimit(resource.RLIMIT_AS, (size + {int(rng.uniform(0, 60e6))},) * 2)
 sys.argv = ["timesurf", *{runs.words(place)[3:]!r}]
 cli.main()
 """
