@@ -1,16 +1,22 @@
 # Every target sets up what it needs: a virtual environment in .venv, timesurf inside it.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# Tests and documentation run on exactly these versions; `make LOCK= ...` takes the newest that pyproject.toml allows.
+LOCK ?= requirements/dev.lock
 
-.PHONY: demo test lint docs bench clean help
+.PHONY: demo test test-oldest lint docs bench golden lock audit clean help
 help:            ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 demo: .venv/plots.done  ## train one network on the paper's benchmark, print the table, draw the features
 	$(BIN)/timesurf demo
 
 test: .venv/dev.done lint  ## checks and tests
 	$(BIN)/pytest
+
+test-oldest: .venv/oldest.done  ## the tests on the oldest versions that pyproject.toml allows (Python 3.11)
+	.venv/oldest/bin/pytest
 
 lint: .venv/dev.done  ## style, types, direction of imports
 	$(BIN)/ruff check .
@@ -24,11 +30,42 @@ docs: .venv/docs.done  ## build the documentation into docs/_build/html; a warni
 bench: .venv/plots.done  ## the paper's Table 1 from ten networks
 	$(BIN)/timesurf bench classification --networks 10 --seed 0 --json table1.json
 
-.venv/%.done: pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "timesurf needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+golden: .venv/dev.done  ## write down anew what the network of tests/test_golden.py decides
+	$(BIN)/python -m tests.test_golden
+
+lock: .venv/tools.done  ## choose versions anew: the newest that fit, with their hashes
+	.venv/tools/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+		--no-config --default-index https://pypi.org/simple --custom-compile-command 'make lock' \
+		--extra dev --extra docs pyproject.toml --output-file requirements/dev.lock
+
+audit: .venv/tools.done  ## look the locked versions up among known vulnerabilities (needs the network)
+	.venv/tools/bin/pip-audit --strict --require-hashes --disable-pip --requirement requirements/dev.lock
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "timesurf needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	@$(PYTHON) -m venv .venv
+
+ifneq ($(LOCK),)
+.venv/dev.done .venv/docs.done: pyproject.toml $(LOCK) | .venv/bin/python
+	@echo "Installing what $(LOCK) names, and timesurf, into .venv ..."
+	@$(PIP) install --require-hashes --only-binary :all: --requirement $(LOCK)
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch .venv/dev.done .venv/docs.done
+endif
+
+.venv/tools.done: | .venv/bin/python
+	@$(BIN)/python -m venv .venv/tools
+	@.venv/tools/bin/python -m pip --quiet --disable-pip-version-check install pip-audit uv
+	@touch $@
+
+.venv/oldest.done: pyproject.toml requirements/oldest.txt | .venv/bin/python
+	@$(BIN)/python -m venv --clear .venv/oldest
+	@.venv/oldest/bin/python -m pip --quiet --disable-pip-version-check install --constraint requirements/oldest.txt --editable '.[dev]'
+	@touch $@
+
+.venv/%.done: pyproject.toml | .venv/bin/python
 	@echo "Installing timesurf[$*] into .venv ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@$(PIP) install --editable '.[$*]'
 	@touch $@
 
 clean:           ## remove the virtual environment and caches
