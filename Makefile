@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # Tests and documentation run on exactly these versions; `make LOCK= ...` takes the newest that pyproject.toml allows.
 LOCK ?= requirements/dev.lock
 
-.PHONY: demo test test-oldest lint docs bench golden lock audit clean help
+.PHONY: demo test test-oldest lint docs bench golden lock audit licences clean help
 help:            ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -15,8 +15,8 @@ demo: .venv/plots.done  ## train one network on the paper's benchmark, print the
 test: .venv/dev.done lint  ## checks and tests
 	$(BIN)/pytest
 
-test-oldest: .venv/oldest.done  ## the tests on the oldest versions that pyproject.toml allows (Python 3.11)
-	.venv/oldest/bin/pytest
+test-oldest: .venv/oldest.done  ## the tests on the oldest versions that pyproject.toml allows: make test-oldest PYTHON=python3.11
+	.venv/oldest/bin/pytest -W default --ignore=tests/plots --ignore=tests/test_report.py
 
 lint: .venv/dev.done  ## style, types, direction of imports
 	$(BIN)/ruff check .
@@ -41,6 +41,9 @@ lock: .venv/tools.done  ## choose versions anew: the newest that fit, with their
 audit: .venv/tools.done  ## look the locked versions up among known vulnerabilities (needs the network)
 	.venv/tools/bin/pip-audit --strict --require-hashes --disable-pip --requirement requirements/dev.lock
 
+licences: .venv/dev.done  ## write the table of licences in docs/supply.md anew
+	$(BIN)/python requirements/licences.py
+
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "timesurf needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	@$(PYTHON) -m venv .venv
@@ -59,8 +62,9 @@ endif
 	@touch $@
 
 .venv/oldest.done: pyproject.toml requirements/oldest.txt | .venv/bin/python
-	@$(BIN)/python -m venv --clear .venv/oldest
-	@.venv/oldest/bin/python -m pip --quiet --disable-pip-version-check install --constraint requirements/oldest.txt --editable '.[dev]'
+	@$(PYTHON) -m venv --clear .venv/oldest
+	@.venv/oldest/bin/python -m pip --quiet --disable-pip-version-check install --constraint requirements/oldest.txt \
+		--editable '.[formats,plots]' hypothesis pytest
 	@touch $@
 
 .venv/%.done: pyproject.toml | .venv/bin/python
