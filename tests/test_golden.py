@@ -1,8 +1,8 @@
 """One network, trained from a fixed seed: what it decides is written down in golden.json.
 
 A change of the rule, of an engine or of the start shows here, however small. If it is meant, `make golden` writes the
-file anew, and the difference belongs in the changelog. Decisions are held exactly, parameters to 1e-6: another processor,
-or another version of LLVM, may round the last digits otherwise (docs/determinism.md).
+file anew, and the difference belongs in the changelog. Decisions are held exactly, parameters to 1e-6: another
+processor, or another version of LLVM, may round the last digits otherwise (docs/determinism.md).
 """
 
 import hashlib
