@@ -1,6 +1,6 @@
 """Licences of what timesurf needs and of what its extras add, as the packages themselves state them.
 
-`make licences` writes them into docs/supply.md; a test holds that page to what is installed.
+`make licences`, on Python 3.11, writes them into docs/supply.md; a test holds that page to what is installed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def licence(name: str) -> str:
     """What a package says: its expression, else its classifiers, else the first line of its licence."""
     about = metadata(name)
     classifiers = [c.rpartition(" :: ")[2] for c in about.get_all("Classifier") or () if c.startswith("License ::")]
-    said = about["License-Expression"] or " OR ".join(classifiers) or (about["License"] or "").partition("\n")[0]
+    said = about.get("License-Expression") or " OR ".join(classifiers) or about.get("License", "").partition("\n")[0]
     return UNSAID.get(name) or said
 
 
