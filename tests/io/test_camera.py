@@ -1,5 +1,6 @@
 """Files of cameras: written and read by faery itself; what it cannot do ends in an error that names the file."""
 
+import gc
 import socket
 import subprocess
 import sys
@@ -258,6 +259,7 @@ def test_a_port_in_use_is_an_error(faery):
         taken.bind(("127.0.0.1", 0))
         with pytest.raises(EventError, match=r"cannot be read: .*in use"):
             next(camera.packets(f"udp://127.0.0.1:{taken.getsockname()[1]}"))
+    gc.collect()  # faery leaves its socket open: warn here, not in a later test
 
 
 @pytest.mark.parametrize("url", ["udp://127.0.0.1", "udp://:7777", "udp://a:seven", "udp:7777"])
