@@ -239,16 +239,18 @@ class Recordings:
                 raise EventError(f"recording {r}: events need named fields such as x, y, t, p, not {events.dtype}.")
             if set(events.dtype.names) != set(names):
                 raise EventError(f"recording {r} has fields {events.dtype.names}, recording 0 has {names}.")
-        events = recordings[0] if len(recordings) == 1 else np.concatenate(recordings)
-        coords = [events[axis] for axis in AXES if axis in names]
-        p = events["p"] if "p" in names else None
+        flat = {
+            name: _joined([events[name] for events in recordings], name) for name in (*AXES, "t", "p") if name in names
+        }
+        coords = [flat[axis] for axis in AXES if axis in flat]
+        p = flat.get("p")
         return cls(
             coords,
-            events["t"],
+            flat["t"],
             p,
             np.cumsum([0, *map(len, recordings)]),
             field=sizes(coords) if field is None else field,
-            polarities=polarities or (1 if p is None else sizes([p])[0]),
+            polarities=polarities or (1 if p is None else sizes([p], ["p"])[0]),
             labels=labels,
         )
 
@@ -284,8 +286,8 @@ class Recordings:
             raise EventError("No recordings: offsets need a begin and an end, such as [0, events].")
         if offsets[0] != 0 or offsets[-1] != events:
             raise EventError(f"offsets run from {offsets[0]} to {offsets[-1]}, not from 0 to the {events} events.")
-        if np.any(self.counts < 0):
-            r = int(np.argmax(self.counts < 0))
+        if np.any(self.stops < self.starts):  # compared, not subtracted: differences of a file's numbers may run over
+            r = int(np.argmax(self.stops < self.starts))
             raise EventError(f"recording {r} ends (offset {offsets[r + 1]}) before it begins ({offsets[r]}).")
         self._check_labels()
 
@@ -299,7 +301,6 @@ class Recordings:
     def _check_events(self) -> None:
         bounds = [(axis_name(d), x, n) for d, (x, n) in enumerate(zip(self._coords, self.field, strict=True))]
         bounds += [("p", self._p, self.polarities), ("t", self._t, LATEST)]
-        begins = np.unique(self.starts)
         for start in range(0, len(self._t), _CHECKED_AT_ONCE):
             stop = min(start + _CHECKED_AT_ONCE, len(self._t))
             for name, values, limit in bounds:
@@ -310,10 +311,11 @@ class Recordings:
                 self._refuse(i, refusal(name, int(values[i]), limit))
             since = max(start - 1, 0)  # a step back may fall between two parts
             part = self._t[since:stop]
-            back = np.flatnonzero(part[1:] < part[:-1]) + since + 1
-            back = back[~np.isin(back, begins)]  # a recording may begin earlier than the one before it ended
-            if len(back):
-                i = int(back[0])
+            back = part[1:] < part[:-1]
+            begins = self.starts[slice(*np.searchsorted(self.starts, [since + 1, stop]))]
+            back[begins - since - 1] = False  # a recording may begin earlier than the one before it ended
+            if back.any():
+                i = int(np.argmax(back)) + since + 1
                 self._refuse(
                     i,
                     f"time {self._t[i]} us comes before {self._t[i - 1]} us.\n"
@@ -330,9 +332,10 @@ def axis_name(dimension: int) -> str:
     return AXES[dimension] if dimension < len(AXES) else f"x{dimension}"
 
 
-def sizes(coords: Sequence[Array]) -> tuple[int, ...]:
-    """The smallest field that holds these coordinates."""
-    return tuple(int(x.max()) + 1 if len(x) else 1 for x in coords)
+def sizes(coords: Sequence[Array], names: Sequence[str] | None = None) -> tuple[int, ...]:
+    """The smallest field that holds these coordinates; names : what errors call them, x, y, z if not said."""
+    flat = [_integers(x, names[d] if names else axis_name(d)) for d, x in enumerate(coords)]
+    return tuple(max(int(x.max()) + 1, 1) if len(x) else 1 for x in flat)
 
 
 def refusal(name: str, value: int, limit: int) -> str:
@@ -361,6 +364,16 @@ def _integers(values: Any, name: str) -> Array:
         nan = " and holds NaN" if array.dtype.kind == "f" and np.isnan(array).any() else ""
         raise EventError(f"{name} has dtype {array.dtype}{nan}: integers are needed ({name}.astype(int) makes them).")
     return array
+
+
+def _joined(parts: Sequence[Array], name: str) -> Array:
+    """One field of all recordings, one after another; without a copy if there is one."""
+    for r, part in enumerate(parts):
+        try:
+            _integers(part, name)
+        except EventError as error:
+            raise EventError(f"recording {r}: {error}") from None
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _size(value: Any, name: str) -> int:

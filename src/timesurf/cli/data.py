@@ -99,6 +99,7 @@ def _pictures(what: str, split: str) -> tuple[Any, Any]:
     import numpy as np
 
     from timesurf.datasets import mnist
+    from timesurf.io import npz
 
     if what == "digits":
         from sklearn.datasets import load_digits
@@ -108,9 +109,9 @@ def _pictures(what: str, split: str) -> tuple[Any, Any]:
         large = np.kron(small.images[part] / small.images.max(), np.ones((1, 3, 3)))  # 8 x 8 pixels to 24 x 24
         return np.pad(large, ((0, 0), (2, 2), (2, 2))), small.target[part]
     if what.endswith(".npz") and Path(what).is_file():
-        with np.load(what) as held:
-            if "images" in held:
-                return held["images"], held.get("labels")
+        held = npz.arrays(what, [], ["images", "labels"])
+        if "images" in held:
+            return held["images"], held.get("labels")
     return mnist.read(what, split)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.errors import EventError
+from timesurf.io import npz
 
 Array = NDArray[Any]
 FILE = "mnist.npz"
@@ -32,12 +32,19 @@ def read(place: str | Path | None = None, split: str = "train") -> tuple[Array, 
     if not path.is_file():
         raise EventError(f"{path}: MNIST is not there. {_WHERE}")
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            images, digits = arrays[f"x_{split}"], arrays[f"y_{split}"]
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+        images, digits = npz.arrays(path, [f"x_{split}", f"y_{split}"]).values()
+    except EventError as error:
         raise EventError(
-            f"{path} is not MNIST as one file of x_train, y_train, x_test, y_test: {error}. {_WHERE}"
+            f"{error} It is not MNIST as one file of x_train, y_train, x_test, y_test. {_WHERE}"
         ) from error
-    if images.ndim != 3 or images.dtype != np.uint8 or len(images) != len(digits):
-        raise EventError(f"{path}: {images.dtype} images of shape {images.shape} with {len(digits)} digits. {_WHERE}")
+    if (
+        images.ndim != 3
+        or images.dtype != np.uint8
+        or digits.shape != images.shape[:1]
+        or digits.dtype.kind not in "iu"
+    ):
+        raise EventError(
+            f"{path}: {images.dtype} images of shape {images.shape} with {digits.dtype} digits of shape "
+            f"{digits.shape}. {_WHERE}"
+        )
     return images, digits.astype(np.int64)

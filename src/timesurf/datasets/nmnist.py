@@ -30,6 +30,7 @@ COUNTS = {"train": 60_000, "test": 10_000}  # recordings in the official archive
 SAMPLE = "nmnist_train_1000.npz"  # a file of recordings in our layout, found by name where there is no folder
 _OVERFLOW = 240  # as y: no event, but a clock that ran over
 _OVERFLOW_US = 1 << 13
+_MOST_OVERFLOWS = (2**31 - 2**23) // _OVERFLOW_US  # then times no longer fit in 32 bits; recordings take 0.3 s
 _WHERE = (
     "N-MNIST is not there. Get Train.zip and Test.zip from https://www.garrickorchard.com/datasets/n-mnist (CC BY-SA "
     "4.0), unpack them into one folder, so that it holds Train/0/00002.bin and Test/0/00004.bin, and give that folder, "
@@ -107,6 +108,8 @@ def decode_file(path: Path) -> tuple[Array, Array, Array, Array]:
     x, y, high, middle, low = raw.reshape(-1, 5).T
     t = (high & 0x7F).astype(np.int32) << 16 | middle.astype(np.int32) << 8 | low
     overflow = y == _OVERFLOW
+    if np.count_nonzero(overflow) > _MOST_OVERFLOWS:
+        raise EventError(f"{path}: its clock runs over {np.count_nonzero(overflow)} times. Is it a file of N-MNIST?")
     t = t + _OVERFLOW_US * np.cumsum(overflow, dtype=np.int32)
     event = ~overflow
     off = event & ((x >= FIELD[0]) | (y >= FIELD[1]))

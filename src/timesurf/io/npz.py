@@ -7,10 +7,12 @@ events.
 
 from __future__ import annotations
 
+import math
 import struct
+import tokenize
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,31 +25,35 @@ from timesurf.events import AXES, Recordings, axis_name, sizes
 from timesurf.files import replacing
 
 Array = NDArray[Any]
+_PLACES = [*AXES, *(axis_name(d) for d in range(len(AXES), 32))]
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")  # of a member of a zip archive
+_UNPACKED, _SPARE = 10, 8 << 20  # a compressed file may unpack to so many times its size, and so many bytes
+_UNPACKED_AT_ONCE = 1 << 18
+_DAMAGED = (  # what zipfile, zlib, NumPy and the parser of its headers raise for bytes that are not what they should be
+    zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, ArithmeticError, EOFError, MemoryError,
+    RuntimeError, TypeError, ValueError,
+)  # fmt: skip
 
 
 def read(path: str | Path, *, field: Sequence[int] | None = None, polarities: int | None = None) -> Recordings:
     """Recordings from a file; field and polarities as given, else as the file says, else as the events need."""
-    arrays = _arrays(Path(path))
-    if "t" not in arrays:
-        raise EventError(f"{path} holds {sorted(arrays)}: a recording needs at least t (and x, y, p, offsets, labels).")
-    names = [*AXES, *(axis_name(d) for d in range(len(AXES), 32))]
-    coords = [arrays[name] for name in names if name in arrays]
-    p = arrays.get("p")
+    held = arrays(path, ["t"], [*_PLACES, "p", "offsets", "labels", "field", "polarities"])
+    coords = [held[name] for name in _PLACES if name in held]
+    p = held.get("p")
     try:
         if field is None:
-            field = arrays["field"].tolist() if "field" in arrays else sizes(coords)
+            field = _field(held["field"]) if "field" in held else sizes(coords)
         if polarities is None:
-            known = arrays.get("polarities")
-            polarities = int(known) if known is not None else 1 if p is None else sizes([p])[0]
+            known = held.get("polarities")
+            polarities = known.item() if known is not None else 1 if p is None else sizes([p], ["p"])[0]
         return Recordings(
             coords,
-            arrays["t"],
+            held["t"],
             p,
-            arrays.get("offsets"),
+            held.get("offsets"),
             field=field,
             polarities=polarities,
-            labels=arrays.get("labels"),
+            labels=held.get("labels"),
         )
     except (EventError, TypeError, ValueError) as error:
         raise EventError(f"{path}: {error}") from error
@@ -55,41 +61,93 @@ def read(path: str | Path, *, field: Sequence[int] | None = None, polarities: in
 
 def write(path: str | Path, recordings: Recordings) -> None:
     """Write recordings so that `read` can map them into memory."""
-    arrays = {axis_name(d): x for d, x in enumerate(recordings.coords)}
-    arrays |= {"t": recordings.t, "p": recordings.p, "offsets": recordings.offsets}
-    arrays |= {"field": np.array(recordings.field, dtype=np.int64), "polarities": np.array(recordings.polarities)}
+    held = {axis_name(d): x for d, x in enumerate(recordings.coords)}
+    held |= {"t": recordings.t, "p": recordings.p, "offsets": recordings.offsets}
+    held |= {"field": np.array(recordings.field, dtype=np.int64), "polarities": np.array(recordings.polarities)}
     if recordings.labels is not None:
-        arrays["labels"] = recordings.labels
+        held["labels"] = recordings.labels
     with replacing(path) as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]  # the stubs take a name for the keyword allow_pickle
+        np.savez(file, **held)  # type: ignore[arg-type]  # the stubs take a name for the keyword allow_pickle
 
 
-def _arrays(path: Path) -> dict[str, Array]:
+def arrays(path: str | Path, needed: Sequence[str], others: Sequence[str] = ()) -> dict[str, Array]:
+    """Arrays of an `.npz` file by name: those needed, and of the others those it has; mapped where stored as they are.
+
+    Nothing in the file is believed: what it says of its sizes is held against its own size before memory is taken.
+    """
+    path = Path(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            members = {m.filename.removesuffix(".npy"): m for m in archive.infolist() if m.filename.endswith(".npy")}
-            return {name: _array(path, archive, member) for name, member in members.items()}
-    except (zipfile.BadZipFile, struct.error, ValueError, EOFError, zlib.error, NotImplementedError) as error:
-        raise EventError(f"{path} is not a readable .npz file: {error}") from error
+            found = {m.filename.removesuffix(".npy"): m for m in archive.infolist() if m.filename.endswith(".npy")}
+            missing = [name for name in needed if name not in found]
+            if missing:
+                raise EventError(
+                    f"{path} holds {', '.join(found) or 'no arrays'}: it needs at least {' and '.join(needed)}"
+                    f"{' (and ' + ', '.join(others) + ')' if others else ''}."
+                )
+            members = {name: found[name] for name in (*needed, *others) if name in found}
+            _check_sizes(path.stat().st_size, members.values())
+            mapped = np.memmap(path, dtype=np.uint8, mode="r")
+            return {name: _array(mapped, archive, member) for name, member in members.items()}
+    except EventError:
+        raise
+    except _DAMAGED as error:
+        why = str(error).rstrip(".")
+        raise EventError(f"{path} is not a readable .npz file: {why}. Copy or write it again.") from error
 
 
-def _array(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
+def _field(held: Array) -> list[int]:
+    if held.ndim != 1 or len(held) > len(_PLACES):
+        raise EventError(f"field has shape {held.shape}: one size a dimension is needed.")
+    return held.tolist()  # type: ignore[no-any-return]
+
+
+def _check_sizes(size: int, members: Iterable[zipfile.ZipInfo]) -> None:
+    packed = [member for member in members if member.compress_type != zipfile.ZIP_STORED]
+    for member in packed:
+        if member.compress_type != zipfile.ZIP_DEFLATED:
+            raise ValueError(f"{member.filename} is packed in a way that NumPy does not write")
+    unpacked = sum(member.file_size for member in packed)
+    if unpacked > _UNPACKED * size + _SPARE:
+        raise ValueError(
+            f"its {size} bytes unpack to {unpacked}, more than {_UNPACKED} times as much and {_SPARE >> 20} MiB; "
+            "if that is right, np.savez writes them unpacked, and of any size"
+        )
+
+
+def _array(mapped: Array, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
     with archive.open(member) as stream:
         version = npy.read_magic(stream)
         read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, fortran, dtype = read_header(stream)
         begin = stream.tell()
-        size = dtype.itemsize * int(np.prod(shape, dtype=object))
+        size = dtype.itemsize * math.prod(shape)
         if dtype.hasobject:
             raise ValueError(f"{member.filename} holds Python objects, which are not read")
-        if size != member.file_size - begin:
+        if min(shape, default=0) < 0 or size != member.file_size - begin:
             raise ValueError(f"{member.filename} says {size} bytes of data but holds {member.file_size - begin}")
-        if member.compress_type != zipfile.ZIP_STORED or fortran or size == 0:
-            return np.frombuffer(stream.read(size), dtype=dtype).reshape(shape)
-    with path.open("rb") as file:  # stored as it is: the array can be mapped where it lies
-        file.seek(member.header_offset)
-        header = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
-    data = member.header_offset + _LOCAL_HEADER.size + header[9] + header[10] + begin
-    if data + size > path.stat().st_size:
+        if member.compress_type == zipfile.ZIP_STORED:
+            data = _where(mapped, member) + begin
+            content = mapped[data : data + size]
+            at = len(content)
+        else:
+            content, at = np.empty(size, dtype=np.uint8), 0
+            while at < size:
+                part = stream.read(min(_UNPACKED_AT_ONCE, size - at))
+                if not part:
+                    break
+                content[at : at + len(part)] = np.frombuffer(part, dtype=np.uint8)
+                at += len(part)
+    if at < size:
         raise ValueError(f"{member.filename} is cut off")
-    return np.memmap(path, dtype=dtype, mode="r", offset=data, shape=shape)
+    if size == 0:
+        if shape != (0,):  # (10**12, 0) takes no bytes, but each of its rows counts
+            raise ValueError(f"{member.filename} is an array of nothing")
+        return np.empty(0, dtype=dtype)
+    return content.view(dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def _where(mapped: Array, member: zipfile.ZipInfo) -> int:
+    """Where a stored member begins in the file; `archive.open` has found its header good."""
+    header = _LOCAL_HEADER.unpack(mapped[member.header_offset :][: _LOCAL_HEADER.size].tobytes())
+    return member.header_offset + _LOCAL_HEADER.size + int(header[9]) + int(header[10])

@@ -30,13 +30,17 @@ def read(dataset: Any, *, progress: Callable[[int, int], None] | None = None) ->
             progress(i + 1, len(dataset))
     if not events:
         raise EventError(f"{type(dataset).__name__} holds no recordings.")
+    try:
+        classes = np.array(labels)
+    except ValueError as error:
+        raise EventError(f"{type(dataset).__name__}: its labels are not of one kind: {error}") from error
     size = getattr(dataset, "sensor_size", None)
     if size is None or any(n is None for n in size):  # some of tonic's cameras differ between recordings
-        return Recordings.from_structured(events, labels=np.array(labels))
+        return Recordings.from_structured(events, labels=classes)
     *places, polarities = size
     names = events[0].dtype.names or ()
     field = [n for n, axis in zip(places, ("x", "y", "z"), strict=False) if axis in names]
-    return Recordings.from_structured(events, field=field, polarities=polarities, labels=np.array(labels))
+    return Recordings.from_structured(events, field=field, polarities=polarities, labels=classes)
 
 
 def named(name: str, folder: str | Path, *, progress: Callable[[int, int], None] | None = None, **options: Any) -> Any:
