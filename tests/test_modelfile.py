@@ -1,5 +1,6 @@
 import json
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -134,3 +135,54 @@ def test_a_failed_write_leaves_the_old_model(tmp_path, monkeypatch):
         one.save(tmp_path / "a.tsf")
     assert (tmp_path / "a.tsf").read_bytes() == before
     assert [f.name for f in tmp_path.iterdir()] == ["a.tsf"]
+
+
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        ({"format": 0}, "format version"),
+        ({"format": True}, "format version"),
+        ({"field": [30.0, 5.0]}, "field = 30.0 must be a whole number"),
+        ({"polarities": 1.0}, "polarities = 1.0 must be a whole number"),
+        ({"layers": [{"kind": "Full", "tau": 10**400}]}, "tau"),
+        (
+            {"layers": [{"kind": "Tile", "shape": [1, 1], "units": 10**9, "tau": 1}, {"kind": "Full", "tau": 1}]},
+            "shape",
+        ),
+        ({"rule": {"alpha": 10**400}}, "alpha"),
+        ({"seed": "one"}, "seed = 'one' must be a whole number"),
+        ({"seed": -1}, "seed"),
+        ({"history": [1, 2]}, "history"),
+        ({"classes": [None, None]}, "classes"),
+        ({"classes": [2**70, 1]}, "64 bits"),
+        ({"classes": ["a" * 10**5, *map(str, range(1000))]}, "too long"),
+    ],
+)
+def test_what_no_network_would_write_is_refused_before_memory_is_taken(tmp_path, content, about, message):
+    (tmp_path / "a.tsf").write_bytes(changed(content, about))
+    tracemalloc.start()
+    with pytest.raises(ModelFileError, match=message):
+        Network.load(tmp_path / "a.tsf")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10 * (tmp_path / "a.tsf").stat().st_size + 2**20
+
+
+def test_a_file_whose_header_does_not_fit_is_not_read(tmp_path):
+    with (tmp_path / "a.tsf").open("wb") as file:
+        file.write(struct.pack("<Q", 2**40))
+        file.truncate(2**32)  # 4 GB of nothing
+    tracemalloc.start()
+    with pytest.raises(ModelFileError, match="does not fit"):
+        Network.load(tmp_path / "a.tsf")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2**20
+
+
+def test_endless_brackets_are_refused(tmp_path, content):
+    for depth in (200, 900, 100_000):
+        header = json.dumps({"__metadata__": {"timesurf": "[" * depth + "]" * depth}}).encode()
+        (tmp_path / "a.tsf").write_bytes(struct.pack("<Q", len(header)) + header)
+        with pytest.raises(ModelFileError):
+            Network.load(tmp_path / "a.tsf")

@@ -11,7 +11,6 @@ A layer says where a neighbourhood lies (`corner`, `box`) and where its output g
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -112,7 +111,7 @@ class Tile(_Centroids):
 
     def output_field(self, field: Place) -> Place:
         """How many blocks cover the field; the last may reach beyond it."""
-        return tuple(math.ceil(v / n) for v, n in zip(field, self.box(field), strict=True))
+        return tuple(-(-v // n) for v, n in zip(field, self.box(field), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +184,7 @@ def stack(
     if not layers:
         raise SettingError("A network needs at least one layer.")
     stages = []
-    place = tuple(field)
+    place, polarities = tuple(_whole(n, "field") for n in field), _whole(polarities, "polarities")
     for k, layer in enumerate(layers):
         if not isinstance(layer, Layer):
             raise SettingError(f"layer {k + 1} is {layer!r}: use Window, Tile or Full.")
@@ -205,7 +204,7 @@ def stack(
 
 def _whole(value: Any, name: str) -> int:
     try:
-        number = operator.index(value)
+        number = int(operator.index(value))  # True is no size
     except TypeError:
         raise SettingError(f"{name} = {value!r} must be a whole number.") from None
     if number < 1:

@@ -575,6 +575,7 @@ class Network:
         """A network from a file. Nothing in the file is run or believed unchecked."""
         about, tensors = modelfile.read(path)
         try:
+            modelfile.check(about)
             network = cls(
                 [modelfile.layer_from_dict(layer) for layer in about["layers"]],
                 about["field"],
@@ -585,8 +586,8 @@ class Network:
                 dtype=about["dtype"],
                 seed=about["seed"],
             )
-            network.history = list(about["history"])
-        except (KeyError, TypeError, ValueError) as error:
+            network.history = about["history"]
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise ModelFileError(f"{path} describes no network: {error}") from error
         network.parameters = modelfile.parameters_from(tensors, network.stages, path)
         return network

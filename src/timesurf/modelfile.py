@@ -27,6 +27,7 @@ Array = NDArray[Any]
 VERSION = 1
 KINDS: dict[str, type[Layer]] = {kind.__name__: kind for kind in (Window, Tile, Full)}
 _LARGEST_HEADER = 16 << 20  # bytes; a header is a few kilobytes, a history of many passes some hundred
+_LARGEST_NAMES = 1 << 20  # letters of all classes together, if all were as long as the longest
 
 
 def write(
@@ -69,17 +70,18 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    content = Path(path).read_bytes()
     try:
-        (size,) = struct.unpack("<Q", content[:8])
-        if not 2 <= size <= min(_LARGEST_HEADER, len(content) - 8):
-            raise ValueError("its header does not fit in the file")
+        with Path(path).open("rb") as file:
+            (size,) = struct.unpack("<Q", file.read(8))
+            if not 2 <= size <= min(_LARGEST_HEADER, Path(path).stat().st_size - 8):
+                raise ValueError("its header does not fit in the file")
+        content = Path(path).read_bytes()
         header = json.loads(content[8 : 8 + size])
         about = json.loads(header["__metadata__"]["timesurf"])
         tensors = load(content)
     except (struct.error, ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
         raise ModelFileError(f"{path} is not a timesurf model, or is damaged ({error}).") from error
-    if not isinstance(about, dict) or not isinstance(about.get("format"), int):
+    if not isinstance(about, dict) or type(about.get("format")) is not int or about["format"] < 1:
         raise ModelFileError(f"{path} is not a timesurf model: its header names no format version.")
     if about["format"] > VERSION:
         raise ModelFileError(
@@ -126,6 +128,22 @@ def parameters_from(
             )
         parameters.frozen.append(mask.copy())
     return parameters
+
+
+def check(about: dict[str, Any]) -> None:
+    """Refuse a header whose seed, history or classes no network could have written."""
+    seed, history, classes = about["seed"], about["history"], about["classes"]
+    if seed is not None and (type(seed) is not int or seed < 0):
+        raise ModelFileError(f"seed = {seed!r} must be a whole number, 0 or more.")
+    if not isinstance(history, list) or not all(isinstance(line, dict) for line in history):
+        raise ModelFileError("history must be a list with one entry a pass.")
+    if not isinstance(classes, list) or not all(isinstance(name, str | int | float) for name in classes):
+        raise ModelFileError(f"classes = {classes!r} must be a list of numbers or text.")
+    longest = max((len(name) for name in classes if isinstance(name, str)), default=0)
+    if longest * len(classes) > _LARGEST_NAMES:  # NumPy gives every name the room of the longest
+        raise ModelFileError(f"{len(classes)} classes with names of up to {longest} letters are too long.")
+    if not all(-(2**63) <= name < 2**63 for name in classes if isinstance(name, int)):
+        raise ModelFileError("classes are numbers of more than 64 bits.")
 
 
 def layer_to_dict(layer: Layer) -> dict[str, Any]:

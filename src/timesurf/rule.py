@@ -64,7 +64,7 @@ class Rule:
             value = getattr(self, name)
             numbers = tuple(value) if isinstance(value, tuple | list) else (value,)
             for number in numbers:
-                if not isinstance(number, int | float | np.number) or not math.isfinite(number):
+                if not isinstance(number, int | float | np.number) or not _finite(number):
                     raise SettingError(f"{name} = {value!r} must be a finite number, or one a layer.")
                 if name == "d" and number <= 0:
                     raise SettingError(f"d = {value!r} must be positive.")
@@ -106,6 +106,13 @@ class Rule:
     def to_dict(self) -> dict[str, Any]:
         """All settings by name, ready for JSON."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def _finite(number: Any) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number beyond what a float holds
+        return False
 
 
 def sign(fired: int, label: int) -> float:

@@ -25,7 +25,7 @@ def microseconds(value: Time, name: str = "time") -> float:
         value = float(match[1]) * unit
     try:
         us = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise SettingError(f"{name} = {value!r} is neither a number of microseconds nor text.") from None
     if not (math.isfinite(us) and us > 0):
         raise SettingError(f"{name} = {value!r} must be a positive, finite time.")
