@@ -30,6 +30,7 @@ bench = typer.Typer(help="Reproduce the paper's tables and measure speed.", no_a
 app.add_typer(bench, name="bench")
 console = Console()
 _EVENTS_A_WORD = 1 << 22  # between two words on how it goes
+_LARGEST_CONFIG = 1 << 16  # bytes
 
 Data = Annotated[str, typer.Argument(help="An .npz, a camera file, a folder of classes, N-MNIST's folder, tonic:NAME.")]
 Split = Annotated[str, typer.Option(help="train or test, where the data has both.")]
@@ -43,9 +44,14 @@ def _configured(ctx: typer.Context, value: Path | None) -> Path | None:
     """Settings of a TOML file become the defaults of the command."""
     if value is None:
         return None
+    if value.stat().st_size > _LARGEST_CONFIG:
+        raise SettingError(f"{value} has {value.stat().st_size} bytes: settings are a few lines of TOML.")
     try:
         settings = {name.replace("-", "_"): setting for name, setting in tomllib.loads(value.read_text()).items()}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # no TOML, no UTF-8, a number of thousands of digits, endless brackets
         raise SettingError(f"{value} is no TOML: {error}") from error
     known = {parameter.name for parameter in ctx.command.params}
     unknown = sorted(settings.keys() - known)
