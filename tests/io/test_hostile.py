@@ -10,7 +10,7 @@ import pytest
 
 from timesurf import EventError, Recordings
 from timesurf.datasets import mnist, nmnist
-from timesurf.io import npz, tonic
+from timesurf.io import camera, npz, tonic
 
 
 def npy(header, data=b""):
@@ -143,3 +143,46 @@ def test_labels_of_different_shapes_are_named():
     good = np.zeros(2, [("t", "<i8"), ("x", "<i8")])
     with pytest.raises(EventError, match="list: its labels are not of one kind"):
         tonic.read([(good, [1]), (good, [1, 2])])
+
+
+@pytest.fixture
+def aedat4(tmp_path):
+    pytest.importorskip("faery", reason="faery is an extra: pip install 'timesurf[formats]'")
+    path = tmp_path / "a.aedat4"
+    camera.write(path, Recordings([[1, 3], [2, 0]], t=[10, 300], p=[1, 0], field=(4, 3), polarities=2))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b"<dv", b"\xff\xfe\xfd", "description is damaged"),
+        (b"</dv>", b"</dw>", "description is damaged"),
+        (b"<node", b"<!EN ", "no camera writes"),
+        (b"\r\n\xac\x02", b"\r\n\xff\xff", "does not fit"),
+        (b"IOHE", b"IOHE", None),
+    ],
+)
+def test_aedat4_that_would_end_the_program_is_refused(aedat4, old, new, message):
+    content = aedat4.read_bytes()
+    assert old in content
+    aedat4.write_bytes(content.replace(old, new, 1))
+    if message is None:
+        assert camera.read(aedat4).t.tolist() == [10, 300]
+        return
+    with pytest.raises(EventError, match=message):
+        camera.read(aedat4)
+
+
+def test_aedat4_with_packets_beyond_its_end_is_refused(aedat4):
+    content = bytearray(aedat4.read_bytes())
+    packet = 18 + struct.unpack_from("<I", content, 14)[0]
+    struct.pack_into("<I", content, packet + 4, 2**31)
+    aedat4.write_bytes(content)
+    with pytest.raises(EventError, match=f"packet at byte {packet} does not fit"):
+        camera.read(aedat4)
+
+
+def test_text_that_is_no_text_is_refused(tmp_path):
+    with pytest.raises(EventError, match="holds text that is no text"):
+        npz.read(archive(tmp_path / "a.npz", t=[1], labels=described("'<U1'", data=b"\xff\xff\xff\xff")))

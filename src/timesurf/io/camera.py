@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from timesurf.errors import EventError
 from timesurf.events import Recordings, sizes
+from timesurf.io import aedat4
 
 Array = NDArray[Any]
 DTYPE = np.dtype([("x", "<u2"), ("y", "<u2"), ("t", "<i8"), ("p", "u1")])  # of a packet; t in us
@@ -144,6 +145,8 @@ def _file(path: Path, field: Sequence[int] | None) -> tuple[Iterable[Array], tup
     if kind == "csv":
         columns.has_header = _has_header(path)
     with _explained(f"{path} cannot be read", _DAMAGED):
+        if kind == "aedat":
+            aedat4.check(path)
         stream = faery.events_stream_from_file(
             path,
             dimensions_fallback=_UNSAID if field is None or kind == "csv" else tuple(field),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
 import tokenize
 import zipfile
 import zlib
@@ -144,6 +145,8 @@ def _array(mapped: Array, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> 
         if shape != (0,):  # (10**12, 0) takes no bytes, but each of its rows counts
             raise ValueError(f"{member.filename} is an array of nothing")
         return np.empty(0, dtype=dtype)
+    if dtype.kind == "U" and content.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder)).max() > sys.maxunicode:
+        raise ValueError(f"{member.filename} holds text that is no text")
     return content.view(dtype).reshape(shape, order="F" if fortran else "C")
 
 
