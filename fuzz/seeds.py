@@ -1,0 +1,87 @@
+"""Write the seed corpus, `corpus/TARGET/`: small good files from which fuzzing starts.
+
+Run: python fuzz/seeds.py
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from containers import Member, zipped
+from timesurf import Full, Network, Recordings, Tile, Window
+from timesurf.engines import Parameters
+from timesurf.io import camera
+
+CORPUS = Path(__file__).parent / "corpus"
+
+
+def archive(*, deflated: bool = False, **arrays: Any) -> bytes:
+    """An `.npz` without what zip needs beyond 4 GB."""
+    members = []
+    for name, values in arrays.items():
+        content = io.BytesIO()
+        np.save(content, np.asarray(values))
+        header, _, body = content.getvalue().partition(b"}")
+        text = header[10:] + b"}\n"  # NumPy fills the header up with spaces: the seeds do without
+        one = header[:8] + struct.pack("<H", len(text)) + text + body.lstrip(b" ").removeprefix(b"\n")
+        members.append(Member(f"{name}.npy".encode(), b"").holding(one, deflated=deflated))
+    return zipped(members)
+
+
+def nmnist(*events: tuple[int, int, int, int]) -> bytes:
+    """Events (x, y, p, t) in N-MNIST's 5 bytes."""
+    return b"".join(bytes([x, y]) + (p << 23 | t).to_bytes(3, "big") for x, y, p, t in events)
+
+
+def network(layers: list[Any], field: tuple[int, ...], classes: list[Any], path: Path) -> None:
+    """A model of some numbers."""
+    made = Network(layers, field, 1, classes)
+    made.parameters = Parameters(
+        [np.full((s.units, *s.surface_shape), 0.5) for s in made.stages], [np.ones(s.units) for s in made.stages]
+    )
+    made.history = [{"recordings": 2, "kept": 0.5}]
+    made.save(path)
+
+
+def main() -> None:
+    """Write all."""
+    for name in ("npz", "poker", "mnist", "nmnist", "tonic", "model", "config", "csv", "dat", "raw", "es", "aedat4"):
+        (CORPUS / name).mkdir(parents=True, exist_ok=True)
+    events: dict[str, Any] = {
+        "x": np.array([0, 2, 1, 3], np.uint8), "y": np.array([1, 0, 2, 2], np.int16),
+        "t": np.array([5, 7, 1, 1], np.int64), "p": np.array([0, 1, 1, 0], np.uint8), "offsets": np.array([0, 2, 4]),
+    }  # fmt: skip
+    files = {
+        "npz/all": archive(**events, field=[4, 3], polarities=2, labels=np.array(["a", "b"])),
+        "npz/packed": archive(deflated=True, **events, labels=[1, 0]),
+        "npz/times": archive(t=[3, 4]),
+        "poker/two": archive(**events, labels=np.array(["cl", "sp"])),
+        "mnist/two": archive(
+            deflated=True, x_train=np.zeros((2, 28, 28), np.uint8), y_train=np.array([3, 4], np.uint8)
+        ),
+        "mnist/small": archive(x_train=np.zeros((1, 2, 2), np.uint8), y_train=[7]),
+        "nmnist/three": nmnist((1, 2, 0, 10), (33, 0, 1, 300), (5, 5, 1, 70_000)),
+        "nmnist/overflow": nmnist((1, 2, 0, 8000), (0, 240, 0, 0), (5, 5, 1, 100)),
+        "tonic/two": b"\x01\x02" + b"\0\0" + bytes(38) + b"\0\0" + bytes(38),
+        "config/some": b'preset = "camera"\npasses = 20\nalpha = 1e-4\ntaus = "10 ms, 1 ms"\n',
+        "csv/named": b"t,x,y,on\n10,1,2,1\n12,3,0,0\n",
+        "csv/bare": b"10,1,2,1\n12,3,0,0\n",
+    }
+    for name, content in files.items():
+        (CORPUS / name).write_bytes(content)
+    network([Window(1, units=1, tau=1), Full(tau=1)], (2,), [0, 1], CORPUS / "model/window")
+    network([Tile((2, 2), units=2, tau="1 ms", feedback_tau=5), Full(tau=1)], (4, 2), ["a", "b"], CORPUS / "model/tile")
+    one = Recordings([[1, 3, 0], [2, 0, 1]], t=[10, 300, 9000], p=[1, 0, 1], field=(4, 3), polarities=2)
+    for suffix in ("dat", "raw", "es", "aedat4"):
+        path = CORPUS / suffix / f"three.{suffix}"
+        camera.write(path, one)
+        path.rename(path.with_suffix(""))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""One input after another through a target: what came of it, how long it took, what it allocated."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import resource
+import sys
+import time
+import traceback
+import tracemalloc
+from pathlib import Path
+
+from targets import REFUSED, Target
+
+FACTOR = 10  # a reader may allocate so many times the file, and what the target has to spare
+TRACED = 16  # one input in so many is read under tracemalloc, which sees all of Python's and NumPy's allocations
+ROOM = 512 << 20  # bytes of address space beyond what the process began with: more is refused by the system
+MOST_KEPT = 20  # inputs kept of what was found
+
+
+class Trial:
+    """Runs a target on inputs, and keeps the figures in a folder as it goes, in case an input ends the process.
+
+    `input file` holds the input that is being read, `count` (8 bytes) how many there were, `figures.json` the rest.
+    """
+
+    def __init__(self, target: Target, folder: Path, *, runs: int | None, seconds: float | None) -> None:
+        self.target, self.folder, self.runs = target, folder, runs
+        self.path = folder / target.file
+        self.count, self.refused = 0, 0
+        self.slowest, self.slowest_input, self.memory, self.memory_ratio = 0.0, "", 0, 0.0
+        self.findings: dict[str, str] = {}  # what went wrong, in one line: the input's file
+        (folder / "count").write_bytes(bytes(8))
+        with (folder / "count").open("r+b") as file:
+            self._counter = mmap.mmap(file.fileno(), 8)
+        (folder / "found").mkdir(exist_ok=True)
+        self.until = None if seconds is None else time.monotonic() + seconds
+        self._next_note = 0.0
+
+    def warm(self, seeds: list[bytes]) -> None:
+        """Read the seeds once, so that what is imported and kept on first use is not counted; then bound memory."""
+        for data in seeds:
+            self.path.write_bytes(data)
+            self.target.read(self.path)  # a seed is a good file
+        self.note()  # from here on, a process that ends is a finding
+        pages = int(Path("/proc/self/statm").read_text().split()[0]) if Path("/proc/self/statm").exists() else 0
+        if pages:
+            limit = pages * resource.getpagesize() + ROOM
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    def __call__(self, data: bytes) -> str:
+        """Try one input: in one line without numbers, what came of it."""
+        with open(self.path, "wb", buffering=0) as file:
+            file.write(data)
+        traced = self.count % TRACED == 0
+        if traced:
+            tracemalloc.start()
+        began = time.perf_counter()
+        try:
+            outcome = self._read()
+        except Exception as error:  # recorded as a finding; MemoryError, RecursionError and AssertionError among them
+            outcome = self._found(error, data)
+        took = time.perf_counter() - began
+        if traced:
+            self._weigh(tracemalloc.get_traced_memory()[1], data)
+            tracemalloc.stop()
+        elif took > self.slowest:
+            self.slowest, self.slowest_input = took, self._keep(data, "slowest")
+        self.count += 1
+        self._counter[:] = self.count.to_bytes(8, "little")
+        now = time.monotonic()
+        if now > self._next_note:
+            self.note()
+            self._next_note = now + 1
+        return outcome
+
+    @property
+    def over(self) -> bool:
+        """Whether enough was tried."""
+        return (self.runs is not None and self.count >= self.runs) or (
+            self.until is not None and time.monotonic() >= self.until
+        )
+
+    def _read(self) -> str:
+        try:
+            self.target.read(self.path)
+        except REFUSED as error:
+            self.refused += 1
+            return "".join(c for c in f"{type(error).__name__} {error}"[:160] if c.isalpha() or c == " ")
+        return "good"
+
+    def _weigh(self, peak: int, data: bytes) -> None:
+        self.memory = max(self.memory, peak - len(data))
+        if peak > FACTOR * len(data) + self.target.spare:
+            self._found(
+                MemoryError(f"over {FACTOR} times the file and {self.target.spare >> 20} MiB were allocated"), data
+            )
+
+    def _found(self, error: Exception, data: bytes) -> str:
+        frames = traceback.extract_tb(error.__traceback__)
+        ours = [f for f in frames if "timesurf" in f.filename or "targets.py" in f.filename]
+        where = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else "?"
+        what = f"{type(error).__name__} at {where}: {str(error)[:100]}"
+        kind = f"{type(error).__name__} at {where}"
+        if kind not in {known.partition(": ")[0] for known in self.findings} and len(self.findings) < MOST_KEPT:
+            self.findings[what] = self._keep(data, f"found/{hashlib.sha256(data).hexdigest()[:12]}")
+            print(f"  finding: {what}", file=sys.stderr, flush=True)
+            self.note()
+        return kind
+
+    def _keep(self, data: bytes, name: str) -> str:
+        (self.folder / name).write_bytes(data)
+        return name
+
+    def note(self) -> None:
+        """Keep the figures so far."""
+        figures = {
+            "refused": self.refused, "slowest_s": self.slowest, "memory_beyond_file": self.memory,
+            "findings": self.findings,
+        }  # fmt: skip
+        draft = self.folder / "figures.part"
+        draft.write_text(json.dumps(figures))
+        os.replace(draft, self.folder / "figures.json")

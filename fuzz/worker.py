@@ -1,0 +1,100 @@
+"""Fuzz one target in this process, until enough was tried; `run.py` starts it, and watches.
+
+With atheris, inputs are chosen by what they reach in the readers' code. Without it, by what the readers say of them: an
+input that is refused in new words is kept, and changed further.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from random import Random
+from typing import Any
+
+CORPUS = Path(__file__).parent / "corpus"
+LARGEST = 1 << 16  # bytes of an input
+_KEPT = 2000  # inputs that said something new
+_LOOKED_INTO = [
+    "timesurf.io", "timesurf.datasets.nmnist", "timesurf.datasets.mnist", "timesurf.datasets.poker",
+    "timesurf.datasets.sources", "timesurf.events", "timesurf.layers", "timesurf.modelfile", "timesurf.rule",
+    "timesurf.times", "timesurf.cli.app", "zipfile", "tomllib",
+]  # fmt: skip
+
+
+def main() -> None:
+    """Read the arguments and go."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--runs", type=int)
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--plain", action="store_true")
+    given = parser.parse_args()
+    atheris: Any = None
+    if not given.plain:
+        import atheris
+    with atheris.instrument_imports(include=_LOOKED_INTO) if atheris else nullcontext():
+        import timesurf.cli  # noqa: F401  imported here, to be looked into as well
+        from targets import TARGETS
+        from trial import Trial
+    target = TARGETS[given.target]
+    seeds = [path.read_bytes() for path in sorted((CORPUS / given.target).iterdir())]
+    trial = Trial(target, given.folder, runs=given.runs, seconds=given.seconds)
+    trial.warm(seeds)
+    if atheris:
+        _guided(atheris, trial, target.mutate, given)
+    else:
+        _unguided(trial, target.mutate, seeds, Random(given.seed))
+        trial.note()
+
+
+def _unguided(trial: Any, mutate: Callable[[bytes, Random], bytes], seeds: list[bytes], rng: Random) -> None:
+    good, pool, known = list(seeds), list(seeds), set()
+    while not trial.over:
+        data = rng.choice(good if rng.random() < 0.6 else pool)
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            data = mutate(data, rng)[:LARGEST]
+        outcome = trial(data)
+        if outcome == "good":
+            if len(good) < _KEPT:
+                good.append(data)
+            else:
+                good[rng.randrange(len(seeds), _KEPT)] = data
+        elif outcome not in known and len(pool) < _KEPT:
+            known.add(outcome)
+            pool.append(data)
+
+
+def _guided(atheris: Any, trial: Any, mutate: Callable[[bytes, Random], bytes], given: argparse.Namespace) -> None:
+    def change(data: bytes, largest: int, seed: int) -> bytes:
+        rng = Random(seed)
+        if rng.random() < 0.2:
+            return atheris.Mutate(data, largest)
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            data = mutate(data, rng)
+        return data[:largest]
+
+    def one(data: bytes) -> None:
+        if trial.over:
+            trial.note()
+            sys.stdout.flush()
+            os._exit(0)  # libFuzzer never returns
+        trial(data)
+
+    kept = given.folder / "corpus"
+    kept.mkdir(exist_ok=True)
+    arguments = [
+        "fuzz", str(kept), str(CORPUS / given.target), f"-seed={given.seed + 1}", f"-max_len={LARGEST}",
+        "-len_control=0", "-rss_limit_mb=0", "-timeout=0", "-verbosity=0", "-handle_segv=0", "-handle_abrt=0",
+    ]  # fmt: skip
+    atheris.Setup(arguments, one, custom_mutator=change)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""A little fuzzing of every reader, the same inputs every time; `fuzz/run.py` does much of it."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+FUZZ = Path(__file__).parents[1] / "fuzz"
+CAMERA = ("csv", "dat", "raw", "es", "aedat4")  # these need faery
+TARGETS = sorted(folder.name for folder in (FUZZ / "corpus").iterdir())
+
+
+def fuzzed(target, folder, *arguments, broken=""):
+    """What a run of the fuzzer said and wrote; `broken` is Python that its processes run first."""
+    (folder / "sitecustomize.py").write_text(broken)
+    command = [sys.executable, FUZZ / "run.py", "--plain", "--target", target, "--keep", folder / "found", *arguments]
+    paths = os.pathsep.join([str(folder), *sys.path])
+    process = subprocess.run(
+        [*command, "--json", folder / "figures.json"], capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": paths},
+    )  # fmt: skip
+    assert (folder / "figures.json").is_file(), process.stdout + process.stderr
+    return process, json.loads((folder / "figures.json").read_text())["targets"][target]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_damaged_and_hostile_inputs_are_refused_or_read_well(tmp_path, target):
+    if target in CAMERA and find_spec("faery") is None:
+        pytest.skip("faery is an extra: pip install 'timesurf[formats]'")
+    process, result = fuzzed(target, tmp_path, "--runs", "1500")
+    assert result["findings"] == {}, process.stdout
+    assert process.returncode == 0
+    assert result["inputs"] == 1500
+    assert 0 < result["refused"] < 1500  # some were good: the changes do not all end at the first check
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("os.abort()", "process ended with -6"),
+        ("bytearray(5 << 20)", "over 10 times the file and 4 MiB were allocated"),
+    ],
+)
+def test_a_reader_that_breaks_is_found(tmp_path, what, message):
+    broken = f"""
+import os
+from timesurf.datasets import nmnist
+good = nmnist.decode_file
+nmnist.decode_file = lambda path: {what} if path.stat().st_size % 5 else good(path)
+"""
+    process, result = fuzzed("nmnist", tmp_path, "--runs", "200", broken=broken)
+    assert process.returncode == 1
+    assert any(message in found for found in result["findings"]), result
+    assert any((tmp_path / "found" / "nmnist").iterdir())
