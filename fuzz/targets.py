@@ -163,7 +163,7 @@ TARGETS = {
     "nmnist": Target(_read_nmnist, "00001.bin", mutate.nmnist),
     "tonic": Target(_read_tonic, "a.tonic", mutate.plain),
     "model": Target(_read_model, "a.tsf", mutate.network),
-    "config": Target(_read_config, "a.toml", mutate.toml),
+    "config": Target(_read_config, "a.toml", mutate.toml, 10 << 20),
     "csv": Target(_read_any, "a.csv", mutate.csv),
     "dat": Target(_read_any, "a.dat", mutate.plain),
     "raw": Target(_read_any, "a.raw", mutate.plain),

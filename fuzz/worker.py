@@ -47,7 +47,7 @@ def main() -> None:
     trial = Trial(target, given.folder, runs=given.runs, seconds=given.seconds)
     trial.warm(seeds)
     if atheris:
-        _guided(atheris, trial, target.mutate, given)
+        _guided(atheris, trial, target.mutate, seeds, given)
     else:
         _unguided(trial, target.mutate, seeds, Random(given.seed))
         trial.note()
@@ -70,11 +70,17 @@ def _unguided(trial: Any, mutate: Callable[[bytes, Random], bytes], seeds: list[
             pool.append(data)
 
 
-def _guided(atheris: Any, trial: Any, mutate: Callable[[bytes, Random], bytes], given: argparse.Namespace) -> None:
+def _guided(
+    atheris: Any, trial: Any, mutate: Callable[[bytes, Random], bytes], seeds: list[bytes], given: argparse.Namespace
+) -> None:
     def change(data: bytes, largest: int, seed: int) -> bytes:
         rng = Random(seed)
         if rng.random() < 0.2:
             return atheris.Mutate(data, largest)
+        if rng.random() < 0.4:
+            data = rng.choice(
+                seeds
+            )  # what is refused reaches more code than what is good, and would be all that is left
         for _ in range(rng.choice((1, 1, 2, 4))):
             data = mutate(data, rng)
         return data[:largest]

@@ -6,7 +6,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from timesurf import cli
+from timesurf import SettingError, cli
 
 run = CliRunner().invoke
 
@@ -104,3 +104,12 @@ def test_bench_nmnist_reads_the_official_folders(tmp_path, rng):
     assert result["sup3r"]["accuracy"] >= 0.8
     assert result["hots_linear"]["accuracy"] >= 0.8
     assert (tmp_path / "a.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 5000, "passes = " + "9" * 5000, "a." * 2000 + "a = 1", "#" * 70_000])
+def test_a_configuration_made_to_harm_is_refused(tmp_path, text):
+    (tmp_path / "a.toml").write_text(text)
+    with pytest.raises(SettingError, match=r"a\.toml (is no TOML|has 70000 bytes)"):
+        get_command(cli.app).commands["train"].make_context(
+            "train", ["a.npz", "--model", "m", "--config", str(tmp_path / "a.toml")]
+        )

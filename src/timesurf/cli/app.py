@@ -31,6 +31,7 @@ app.add_typer(bench, name="bench")
 console = Console()
 _EVENTS_A_WORD = 1 << 22  # between two words on how it goes
 _LARGEST_CONFIG = 1 << 16  # bytes
+_MOST_DOTS = 1000  # the memory that tomllib takes for a name such as a.a.a.a grows with the square of its dots
 
 Data = Annotated[str, typer.Argument(help="An .npz, a camera file, a folder of classes, N-MNIST's folder, tonic:NAME.")]
 Split = Annotated[str, typer.Option(help="train or test, where the data has both.")]
@@ -47,7 +48,10 @@ def _configured(ctx: typer.Context, value: Path | None) -> Path | None:
     if value.stat().st_size > _LARGEST_CONFIG:
         raise SettingError(f"{value} has {value.stat().st_size} bytes: settings are a few lines of TOML.")
     try:
-        settings = {name.replace("-", "_"): setting for name, setting in tomllib.loads(value.read_text()).items()}
+        text = value.read_text()
+        if text.count(".") > _MOST_DOTS:
+            raise ValueError("it is full of dots")
+        settings = {name.replace("-", "_"): setting for name, setting in tomllib.loads(text).items()}
     except (
         ValueError,
         RecursionError,
