@@ -31,8 +31,9 @@ class Trial:
         self.target, self.folder, self.runs = target, folder, runs
         self.path = folder / target.file
         self.count, self.refused = 0, 0
-        self.slowest, self.slowest_input, self.memory, self.memory_ratio = 0.0, "", 0, 0.0
+        self.slowest, self.memory = 0.0, 0
         self.findings: dict[str, str] = {}  # what went wrong, in one line: the input's file
+        self._kinds: set[str] = set()
         (folder / "count").write_bytes(bytes(8))
         with (folder / "count").open("r+b") as file:
             self._counter = mmap.mmap(file.fileno(), 8)
@@ -68,7 +69,7 @@ class Trial:
             self._weigh(tracemalloc.get_traced_memory()[1], data)
             tracemalloc.stop()
         elif took > self.slowest:
-            self.slowest, self.slowest_input = took, self._keep(data, "slowest")
+            self.slowest = took
         self.count += 1
         self._counter[:] = self.count.to_bytes(8, "little")
         now = time.monotonic()
@@ -104,8 +105,9 @@ class Trial:
         ours = [f for f in frames if "timesurf" in f.filename or "targets.py" in f.filename]
         where = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else "?"
         what = f"{type(error).__name__} at {where}: {str(error)[:100]}"
-        kind = f"{type(error).__name__} at {where}"
-        if kind not in {known.partition(": ")[0] for known in self.findings} and len(self.findings) < MOST_KEPT:
+        kind = "".join(c for c in what if not c.isdigit())[:80]
+        if kind not in self._kinds and len(self.findings) < MOST_KEPT:
+            self._kinds.add(kind)
             self.findings[what] = self._keep(data, f"found/{hashlib.sha256(data).hexdigest()[:12]}")
             print(f"  finding: {what}", file=sys.stderr, flush=True)
             self.note()

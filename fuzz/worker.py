@@ -78,9 +78,7 @@ def _guided(
         if rng.random() < 0.2:
             return atheris.Mutate(data, largest)
         if rng.random() < 0.4:
-            data = rng.choice(
-                seeds
-            )  # what is refused reaches more code than what is good, and would be all that is left
+            data = rng.choice(seeds)  # what is refused reaches more code than what is good, and would soon be all
         for _ in range(rng.choice((1, 1, 2, 4))):
             data = mutate(data, rng)
         return data[:largest]

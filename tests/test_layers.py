@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from timesurf.errors import SettingError
@@ -49,3 +50,8 @@ def test_layers_upon_a_layer_without_coordinates():
 def test_networks_that_cannot_be_are_refused(make, message):
     with pytest.raises(SettingError, match=message):
         make()
+
+
+def test_sizes_are_whole_numbers_whatever_they_were_given_as():
+    (stage,) = stack([Window(np.int8(3), units=True, tau=1)], field=np.array([5, 5]), polarities=np.uint8(2))
+    assert all(type(n) is int for n in (stage.units, *stage.surface_shape, *stage.output_field))

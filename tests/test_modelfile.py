@@ -149,6 +149,7 @@ def test_a_failed_write_leaves_the_old_model(tmp_path, monkeypatch):
             {"layers": [{"kind": "Tile", "shape": [1, 1], "units": 10**9, "tau": 1}, {"kind": "Full", "tau": 1}]},
             "shape",
         ),
+        ({"layers": [{"kind": "Window", "size": 2.0, "units": 1, "tau": 1}]}, "size = 2.0 must be a whole number"),
         ({"rule": {"alpha": 10**400}}, "alpha"),
         ({"seed": "one"}, "seed = 'one' must be a whole number"),
         ({"seed": -1}, "seed"),

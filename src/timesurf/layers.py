@@ -55,7 +55,8 @@ class Window(_Centroids):
     def __post_init__(self) -> None:
         """The centre of the box must be an entry."""
         _Centroids.__post_init__(self)
-        if _whole(self.size, "size") % 2 == 0:
+        object.__setattr__(self, "size", _whole(self.size, "size"))
+        if self.size % 2 == 0:
             raise SettingError(f"Window size = {self.size} must be odd: the event sits in the middle.")
 
     def box(self, field: Place) -> Place:
