@@ -190,7 +190,7 @@ _VALUES: list[Any] = [
     ),
     *("", "x", "1 ms", "1e999 s", "\0", "\ud800", "float64", "object", "Full", "Tile", "Window", "9" * 500),
     *([], {}, [1], [[1]], [1, "a"], [None], {"a": 1}, [1, 1], ["a", "b"], [0.5, 0.5], [10**9, 10**9], [1.0, 2.0]),
-    *("@deep9", "@deep200", "@deep400", "@deep900", "@deep3000"),
+    *("@deep9", "@deep200", "@deep400", "@deep900", "@deep990", "@deep991", "@deep992", "@deep3000"),
 ]  # "@deep9" stands for 9 lists inside one another
 
 
