@@ -71,7 +71,7 @@ class Recordings:
         self._coords = tuple(_integers(x, axis_name(d)) for d, x in enumerate(coords))
         offsets = _integers([0, len(self._t)] if offsets is None else offsets, "offsets").astype(np.int64)
         self.starts, self.stops = offsets[:-1], offsets[1:]
-        self.labels = None if labels is None else np.asarray(labels)
+        self.labels = None if labels is None else np.array(labels)  # few, and not to change with a file
         self._check_lengths(offsets)
         if sort:
             order = np.lexsort((self._t, np.repeat(np.arange(len(self)), self.counts)))
