@@ -6,6 +6,7 @@ Run: python fuzz/seeds.py
 from __future__ import annotations
 
 import io
+import shutil
 import struct
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from containers import Member, zipped
-from timesurf import Full, Network, Recordings, Tile, Window
+from timesurf import Checkpoints, Full, Network, Recordings, Tile, Window
 from timesurf.engines import Parameters
 from timesurf.io import camera
 
@@ -48,9 +49,34 @@ def network(layers: list[Any], field: tuple[int, ...], classes: list[Any], path:
     made.save(path)
 
 
+def checkpoint(path: Path) -> None:
+    """A training in the middle of its second pass."""
+    data = Recordings([[0, 1, 1]], t=[1, 2, 3], offsets=[0, 1, 2, 3], field=(2,), labels=[0, 1, 0])
+    folder = path.parent / "made"
+    Network([Full(tau=1)], (2,), 1, [0, 1]).fit(
+        data, passes=2, batch_size=1, validation=0.4, checkpoints=Checkpoints(folder, recordings=1)
+    )
+    Checkpoints(folder).files()[1].rename(path)
+    shutil.rmtree(folder)
+
+
 def main() -> None:
     """Write all."""
-    for name in ("npz", "poker", "mnist", "nmnist", "tonic", "model", "config", "csv", "dat", "raw", "es", "aedat4"):
+    for name in (
+        "npz",
+        "poker",
+        "mnist",
+        "nmnist",
+        "tonic",
+        "model",
+        "checkpoint",
+        "config",
+        "csv",
+        "dat",
+        "raw",
+        "es",
+        "aedat4",
+    ):
         (CORPUS / name).mkdir(parents=True, exist_ok=True)
     events: dict[str, Any] = {
         "x": np.array([0, 2, 1, 3], np.uint8), "y": np.array([1, 0, 2, 2], np.int16),
@@ -76,6 +102,7 @@ def main() -> None:
         (CORPUS / name).write_bytes(content)
     network([Window(1, units=1, tau=1), Full(tau=1)], (2,), [0, 1], CORPUS / "model/window")
     network([Tile((2, 2), units=2, tau="1 ms", feedback_tau=5), Full(tau=1)], (4, 2), ["a", "b"], CORPUS / "model/tile")
+    checkpoint(CORPUS / "checkpoint/middle")
     one = Recordings([[1, 3, 0], [2, 0, 1]], t=[10, 300, 9000], p=[1, 0, 1], field=(4, 3), polarities=2)
     for suffix in ("dat", "raw", "es", "aedat4"):
         path = CORPUS / suffix / f"three.{suffix}"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import mutate
-from timesurf import Network, Recordings
+from timesurf import Network, Recordings, checkpoints
 from timesurf.datasets import mnist, nmnist, poker, sources
 from timesurf.errors import TimesurfError
 from timesurf.io import tonic
@@ -91,6 +91,14 @@ def _read_model(path: Path) -> None:
     _promise(bool(repr(network) and network._repr_html_()), "no name")
 
 
+def _read_checkpoint(path: Path) -> None:
+    about, tensors, standing = checkpoints.read(path)
+    _promise(isinstance(about["how"], dict) and isinstance(about["history"], list), "no training")
+    _promise(standing.passes >= 0 and 0 <= standing.done < 2**62, "no place in it")
+    _promise(not standing.done or len(standing.outcomes[0].votes) == standing.done, "no outcome")
+    _promise(all(isinstance(array, np.ndarray) for array in tensors.values()), "no tensors")
+
+
 @cache
 def _train() -> Any:
     from typer.main import get_command
@@ -163,6 +171,7 @@ TARGETS = {
     "nmnist": Target(_read_nmnist, "00001.bin", mutate.nmnist),
     "tonic": Target(_read_tonic, "a.tonic", mutate.plain),
     "model": Target(_read_model, "a.tsf", mutate.network),
+    "checkpoint": Target(_read_checkpoint, "a.tsf", mutate.network),
     "config": Target(_read_config, "a.toml", mutate.toml, 10 << 20),
     "csv": Target(_read_any, "a.csv", mutate.csv),
     "dat": Target(_read_any, "a.dat", mutate.plain),

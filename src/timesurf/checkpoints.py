@@ -64,8 +64,7 @@ class Checkpoints:
         """The newest checkpoint that can be read: header, tensors, and where the training stood."""
         for path in self.files():
             try:
-                about, tensors = modelfile.read(path)
-                return about, tensors, _standing(about, tensors)
+                return read(path)
             except ModelFileError as error:
                 warnings.warn(f"Skipped a checkpoint: {error}", stacklevel=2)
         return None
@@ -116,27 +115,34 @@ def check_same(asked: dict[str, Any], found: dict[str, Any]) -> None:
         raise SettingError(f"Cannot resume: {was}. Resume with what it began with, or begin anew without resume.")
 
 
-def _standing(about: dict[str, Any], tensors: dict[str, Array]) -> Standing:
-    """Where a training stood, from its file; nothing in it is believed unchecked."""
-    state = about.get("training")
-    if not isinstance(state, dict) or set(state) != set(_NUMBERS):
-        raise ModelFileError("it is a model, but no checkpoint.")
+def read(path: Path) -> tuple[dict[str, Any], dict[str, Array], Standing]:
+    """A checkpoint: header, tensors, and where the training stood. Nothing in it is believed unchecked."""
+    about, tensors = modelfile.read(path)
+    state, how, history = about.get("training"), about.get("how"), about.get("history")
+    if not isinstance(state, dict) or set(state) != set(_NUMBERS) or not isinstance(how, dict):
+        raise ModelFileError(f"{path} is a model, but no checkpoint.")
+    if not isinstance(history, list) or not all(isinstance(line, dict) for line in history):
+        raise ModelFileError(f"{path} has no history of its passes.")
     standing = Standing(**state)
-    for name in _NUMBERS:
-        kind = Standing.__dataclass_fields__[name].type
-        value = getattr(standing, name)
-        good = {
-            "int": isinstance(value, int) and value >= 0,
-            "float": isinstance(value, (int, float)),
-            "float | None": value is None or isinstance(value, (int, float)),
-            "dict[str, Any]": isinstance(value, dict),
-        }
-        if not good[str(kind)]:
-            raise ModelFileError(f"its {name} = {value!r} says nothing about a training.")
+    for name in ("passes", "done", "clipped", "best_pass"):
+        if type(state[name]) is not int or not 0 <= state[name] < 2**62:
+            raise ModelFileError(f"{path}: {name} = {state[name]!r} is no count.")
+    for name in ("kept", "pace", "best_accuracy"):
+        if not (state[name] is None and name == "kept") and not _between(state[name], -1, 1):
+            raise ModelFileError(f"{path}: {name} = {state[name]!r} is no share.")
+    try:
+        np.random.default_rng().bit_generator.state = standing.order
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ModelFileError(f"{path} does not say in which order recordings are drawn: {error}") from error
     columns = [tensors.get(f"pass.{name}") for name in _OUTCOME]
     if standing.done:
-        if any(c is None or c.dtype != np.int64 or len(c) != standing.done for c in columns):
-            raise ModelFileError("it lacks what came of the present pass.")
+        shapes = [None if c is None or c.dtype != np.int64 else (c.ndim, *c.shape[:1]) for c in columns]
+        if shapes != [(dimensions, standing.done) for dimensions in (1, 2, 2)]:
+            raise ModelFileError(f"{path} lacks what came of the present pass.")
         events, kept, votes = (np.array(c) for c in columns)
         standing.outcomes = [Outcome(events, kept, votes)]
-    return standing
+    return about, tensors, standing
+
+
+def _between(value: Any, low: float, high: float) -> bool:
+    return isinstance(value, (int, float)) and low <= value <= high

@@ -440,10 +440,9 @@ class Network:
             return None
         about, tensors, standing = found
         asked = json.loads(json.dumps({name: value for name, value in self._about().items() if name != "history"}))
-        was = about.get("how")
-        if not isinstance(was, dict) or not isinstance(about.get("history"), list):
-            raise ModelFileError(f"{checkpoints.folder} holds no checkpoints of a training.")
-        check_same(asked | json.loads(json.dumps(how)), about | was)
+        check_same(asked | json.loads(json.dumps(how)), about | about["how"])
+        if standing.passes > how["passes"]:
+            raise ModelFileError(f"{checkpoints.folder}: more passes are done than were asked for.")
         self.parameters = modelfile.parameters_from(tensors, self.stages, checkpoints.folder)
         for name in ("good", "best"):
             if f"{name}.layer1.centroids" in tensors:

@@ -56,8 +56,10 @@ def read(folder: str | Path) -> Run:
         raise ModelFileError(f"{folder} is no folder of a run: it has no run.json. `timesurf train` makes one.")
     try:
         about = json.loads((folder / "run.json").read_text())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{folder / 'run.json'} is damaged: {error}. Train again.") from error
+    if not isinstance(about, dict):
+        raise ModelFileError(f"{folder / 'run.json'} is damaged: it describes no run. Train again.")
     held = folder / "held_out.npz"
     return Run(about, Network.load(folder / "model.tsf"), npz.read(held) if held.is_file() else None)
 
