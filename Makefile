@@ -51,8 +51,10 @@ licences: .venv/dev.done  ## write the table of licences in docs/supply.md anew
 ifneq ($(LOCK),)
 .venv/dev.done .venv/docs.done: pyproject.toml $(LOCK) | .venv/bin/python
 	@echo "Installing what $(LOCK) names, and timesurf, into .venv ..."
-	@$(PIP) install --require-hashes --only-binary :all: --requirement $(LOCK)
-	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@$(PIP) install --require-hashes --only-binary :all: --requirement $(LOCK) \
+		&& $(PIP) install --no-deps --no-build-isolation --editable . \
+		|| (echo "$(LOCK) does not fit this Python or this machine: taking the newest that pyproject.toml allows." \
+		&& $(PIP) install --editable '.[dev,docs]')
 	@touch .venv/dev.done .venv/docs.done
 endif
 

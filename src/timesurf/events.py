@@ -113,8 +113,8 @@ class Recordings:
         digest.update(self.counts.astype(np.int64).tobytes())
         digest.update(repr(None if self.labels is None else self.labels.tolist()).encode())
         for r in range(0, len(self), max(len(self) // 256, 1)):
-            if self.counts[r]:
-                first, last = self.starts[r], self.stops[r] - 1
+            first, last = self.starts[r], self.stops[r] - 1
+            if first <= last:
                 for values in (self._t, self._p, *self._coords):
                     digest.update(repr((int(values[first]), int(values[last]))).encode())
         return digest.hexdigest()[:16]

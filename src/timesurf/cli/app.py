@@ -52,10 +52,7 @@ def _configured(ctx: typer.Context, value: Path | None) -> Path | None:
         if text.count(".") > _MOST_DOTS:
             raise ValueError("it is full of dots")
         settings = {name.replace("-", "_"): setting for name, setting in tomllib.loads(text).items()}
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # no TOML, no UTF-8, a number of thousands of digits, endless brackets
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, thousands of digits, endless brackets
         raise SettingError(f"{value} is no TOML: {error}") from error
     known = {parameter.name for parameter in ctx.command.params}
     unknown = sorted(settings.keys() - known)
