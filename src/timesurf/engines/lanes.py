@@ -1,7 +1,7 @@
 """How a batch is dealt out to lanes, which can run side by side, and how what they sum is added up.
 
-Which recording goes to which lane depends on the batch alone, and lanes are added in a fixed tree: neither the number
-of threads nor that of machines changes a bit. Whoever has run some lanes in a row hands on the sums of a few nodes.
+Which recording goes to which lane depends on the batch alone, and lanes are added in a fixed tree: the number of threads
+changes no bit.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from timesurf.engines.batch import Array
 
 _EVENTS_A_LANE = 1 << 14  # fewer are not worth the sums that a lane brings with it
 MOST = 16
-
-Node = tuple[int, int]  # lanes from the first to before the second
 
 
 def deal(counts: Array, most: int = MOST) -> list[Array]:
@@ -45,25 +43,3 @@ def add_up(arrays: list[Array]) -> None:
         for i in range(0, len(arrays) - step, 2 * step):
             arrays[i] += arrays[i + step]  # in place
         step *= 2
-
-
-def nodes(lanes: int, first: int, last: int) -> list[Node]:
-    """The largest nodes of the tree over so many lanes that lie between first and last: what has to be handed on.
-
-    >>> nodes(16, 0, 8), nodes(16, 6, 11)
-    ([(0, 8)], [(6, 8), (8, 10), (10, 11)])
-    """
-
-    def within(a: int, b: int) -> list[Node]:
-        if first <= a and b <= last:
-            return [(a, b)]
-        if b <= first or last <= a:
-            return []
-        return [*within(a, _middle(a, b)), *within(_middle(a, b), b)]
-
-    return within(0, lanes)
-
-
-def _middle(a: int, b: int) -> int:
-    """Where a node's two children meet: after as many lanes as the largest power of two below their number."""
-    return a + (1 << ((b - a - 1).bit_length() - 1))
