@@ -1,7 +1,7 @@
 """How a batch is dealt out to lanes, which can run side by side, and how what they sum is added up.
 
-Which recording goes to which lane depends on the batch alone, and lanes are added in a fixed tree: the number of threads
-changes no bit.
+Which recording goes to which lane depends on the batch alone, and lanes are added in a fixed tree: the number of
+threads changes no bit.
 """
 
 from __future__ import annotations
