@@ -14,10 +14,11 @@ CAMERA = ("csv", "dat", "raw", "es", "aedat4")  # these need faery
 TARGETS = sorted(folder.name for folder in (FUZZ / "corpus").iterdir())
 
 
-def fuzzed(target, folder, *arguments, broken=""):
+def fuzzed(target, folder, *arguments, broken="", plain=True):
     """What a run of the fuzzer said and wrote; `broken` is Python that its processes run first."""
     (folder / "sitecustomize.py").write_text(broken)
-    command = [sys.executable, FUZZ / "run.py", "--plain", "--target", target, "--keep", folder / "found", *arguments]
+    command = [sys.executable, FUZZ / "run.py", "--target", target, "--keep", folder / "found", *arguments]
+    command += ["--plain"] if plain else []
     paths = os.pathsep.join([str(folder), *sys.path])
     process = subprocess.run(
         [*command, "--json", folder / "figures.json"], capture_output=True, text=True, check=False,
@@ -36,6 +37,14 @@ def test_damaged_and_hostile_inputs_are_refused_or_read_well(tmp_path, target):
     assert process.returncode == 0
     assert result["inputs"] == 1500
     assert 0 < result["refused"] < 1500  # some were good: the changes do not all end at the first check
+
+
+@pytest.mark.skipif(find_spec("atheris") is None, reason="atheris is an extra: pip install 'timesurf[fuzz]'")
+@pytest.mark.parametrize("target", [name for name in TARGETS if name not in CAMERA])
+def test_inputs_chosen_by_coverage_find_nothing_in_two_seconds(tmp_path, target):
+    process, result = fuzzed(target, tmp_path, "--seconds", "2", plain=False)
+    assert result["findings"] == {}, process.stdout
+    assert result["inputs"] > 100
 
 
 @pytest.mark.parametrize(
