@@ -6,7 +6,7 @@ from threadpoolctl import threadpool_limits
 
 from timesurf import Full, Network, Rule, Tile, Window
 from timesurf.bench import workloads
-from timesurf.engines import cpu
+from timesurf.engines import lanes
 
 LEARN, TEST = workloads.strokes(24, events=600), workloads.strokes(6, seed=1, events=600)
 NETWORKS = {
@@ -29,7 +29,7 @@ def bits(layers, threads, dtype, rule, start):
 @pytest.fixture(autouse=True)
 def _many_lanes(monkeypatch):
     """Let these small batches be dealt out to several threads, as large ones are."""
-    monkeypatch.setattr(cpu, "_EVENTS_A_LANE", 1000)
+    monkeypatch.setattr(lanes, "_EVENTS_A_LANE", 1000)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -51,7 +51,7 @@ def test_threads_of_other_libraries_change_nothing(rule):
 
 
 def test_lanes_are_several_here():
-    assert len(cpu._deal(LEARN.counts[:8], 16)) >= 3
+    assert len(lanes.deal(LEARN.counts[:8])) >= 3
 
 
 def test_another_seed_gives_another_network():
