@@ -40,6 +40,7 @@ from trial import FACTOR
 HERE = Path(__file__).parent
 HANGS = 10  # seconds for one input
 MOST_DEATHS = 10  # of a target's process, before it is given up
+INPUTS_A_PROCESS = 200_000  # libFuzzer's own memory grows, and counts against the limit that inputs are held to
 
 
 def main() -> int:
@@ -93,26 +94,27 @@ def _placed(file: Path, name: str) -> Path:
 
 
 def fuzz(name: str, *, runs: int | None, seconds: float | None, seed: int, plain: bool, keep: Path) -> dict[str, Any]:
-    """Run one target until enough was tried, starting its process again where an input ended it."""
+    """Run one target until enough was tried, in one process after another; again where an input ended it."""
     total: dict[str, Any] = {
         "inputs": 0, "refused": 0, "findings": {}, "slowest_s": 0.0, "memory_beyond_file": 0,
         "memory_allowed": f"{FACTOR} x file + {TARGETS[name].spare >> 20} MiB", "seeds": [],
     }  # fmt: skip
-    began, deaths = time.monotonic(), 0
+    began, deaths, process = time.monotonic(), 0, 0
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None, prefix="fuzz.") as place:
         while deaths < MOST_DEATHS:
             left = None if seconds is None else seconds - (time.monotonic() - began)
-            more = None if runs is None else runs - total["inputs"]
-            if (left is not None and left <= 0) or (more is not None and more <= 0):
+            more = INPUTS_A_PROCESS if runs is None else min(runs - total["inputs"], INPUTS_A_PROCESS)
+            if (left is not None and left <= 0) or more <= 0:
                 break
-            folder = Path(place) / str(deaths)
+            folder = Path(place) / str(process)
             folder.mkdir()
-            total["seeds"].append(seed + deaths)
-            died = _process(name, folder, more, left, seed + deaths, plain)
+            total["seeds"].append(seed + process)
+            died = _process(name, folder, more, left, seed + process, plain)
             _add(total, folder, keep / name)
+            process += 1
             if died is None:
-                break
+                continue
             deaths += 1
             total["inputs"] += 1
             total["findings"].setdefault(died, _kept(folder / TARGETS[name].file, keep / name))
@@ -123,11 +125,11 @@ def fuzz(name: str, *, runs: int | None, seconds: float | None, seed: int, plain
     return total
 
 
-def _process(name: str, folder: Path, runs: int | None, seconds: float | None, seed: int, plain: bool) -> str | None:
+def _process(name: str, folder: Path, runs: int, seconds: float | None, seed: int, plain: bool) -> str | None:
     """One process for the target; how it died, if it did."""
     command = [sys.executable, str(HERE / "worker.py"), name, str(folder), "--seed", str(seed)]
     command += ["--plain"] * plain
-    command += [] if runs is None else ["--runs", str(runs)]
+    command += ["--runs", str(runs)]
     command += [] if seconds is None else ["--seconds", str(seconds)]
     said: deque[str] = deque(maxlen=50)  # libraries may say a word for every input
     quiet = {**os.environ, "RUST_BACKTRACE": "0"}

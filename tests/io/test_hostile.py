@@ -39,6 +39,7 @@ def archive(path, method=zipfile.ZIP_STORED, **members):
         ({"t": npy("{'descr': '<i8', 'fortran_order': False, 'shape': (")}, "not a readable"),
         ({"t": npy("-" * 9000 + "1")}, "not a readable"),
         ({"t": npy("(" * 90)}, "not a readable"),
+        ({"t": described("',i8'")}, "not a readable"),
         ({"t": described(shape=f"({10**30}, 0)", data=b"")}, "array of nothing"),
         ({"t": [1], "field": described(shape="(1000000000000, 0)", data=b"")}, "array of nothing"),
         ({"t": [1], "field": described("'|V0'", "(1000000000000,)", b"")}, "array of nothing"),

@@ -32,7 +32,7 @@ _UNPACKED, _SPARE = 10, 8 << 20  # a compressed file may unpack to so many times
 _UNPACKED_AT_ONCE = 1 << 18
 _DAMAGED = (  # what zipfile, zlib, NumPy and the parser of its headers raise for bytes that are not what they should be
     zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, ArithmeticError, EOFError, MemoryError,
-    RuntimeError, TypeError, ValueError,
+    RuntimeError, SyntaxError, TypeError, ValueError,
 )  # fmt: skip
 
 
