@@ -30,6 +30,7 @@ _PLACES = [*AXES, *(axis_name(d) for d in range(len(AXES), 32))]
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")  # of a member of a zip archive
 _UNPACKED, _SPARE = 10, 8 << 20  # a compressed file may unpack to so many times its size, and so many bytes
 _UNPACKED_AT_ONCE = 1 << 18
+_LARGEST_HEADER = 500  # letters: what NumPy writes takes some hundred, and its parser goes deep into brackets
 _DAMAGED = (  # what zipfile, zlib, NumPy and the parser of its headers raise for bytes that are not what they should be
     zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, ArithmeticError, EOFError, MemoryError,
     RuntimeError, SyntaxError, TypeError, ValueError,
@@ -120,7 +121,7 @@ def _array(mapped: Array, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> 
     with archive.open(member) as stream:
         version = npy.read_magic(stream)
         read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, fortran, dtype = read_header(stream)
+        shape, fortran, dtype = read_header(stream, max_header_size=_LARGEST_HEADER)
         begin = stream.tell()
         size = dtype.itemsize * math.prod(shape)
         if dtype.hasobject:
