@@ -31,7 +31,7 @@ app.add_typer(bench, name="bench")
 console = Console()
 _EVENTS_A_WORD = 1 << 22  # between two words on how it goes
 _LARGEST_CONFIG = 1 << 16  # bytes
-_MOST_DOTS = 1000  # the memory that tomllib takes for a name such as a.a.a.a grows with the square of its dots
+_MOST_DOTS = 200  # the memory that tomllib takes for a name such as a.a.a.a grows with the square of its dots
 
 Data = Annotated[str, typer.Argument(help="An .npz, a camera file, a folder of classes, N-MNIST's folder, tonic:NAME.")]
 Split = Annotated[str, typer.Option(help="train or test, where the data has both.")]
