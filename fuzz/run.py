@@ -97,7 +97,7 @@ def fuzz(name: str, *, runs: int | None, seconds: float | None, seed: int, plain
     """Run one target until enough was tried, in one process after another; again where an input ended it."""
     total: dict[str, Any] = {
         "inputs": 0, "refused": 0, "findings": {}, "slowest_s": 0.0, "memory_beyond_file": 0,
-        "memory_allowed": f"{FACTOR} x file + {TARGETS[name].spare >> 20} MiB", "seeds": [],
+        "memory_allowed": f"{FACTOR} x file + {TARGETS[name].spare >> 20} MiB", "seeds": [], "ended_by_itself": 0,
     }  # fmt: skip
     began, deaths, process = time.monotonic(), 0, 0
     memory = Path("/dev/shm")
@@ -117,12 +117,25 @@ def fuzz(name: str, *, runs: int | None, seconds: float | None, seed: int, plain
                 continue
             deaths += 1
             total["inputs"] += 1
-            total["findings"].setdefault(died, _kept(folder / TARGETS[name].file, keep / name))
+            if died.startswith("not done") or repeats(name, folder / TARGETS[name].file):
+                total["findings"].setdefault(died, _kept(folder / TARGETS[name].file, keep / name))
+            else:
+                total["ended_by_itself"] += 1
         else:
             total["findings"][f"given up: its process ended {deaths} times"] = str(keep / name)
     total["seconds"] = time.monotonic() - began
     total["inputs_per_s"] = total["inputs"] / total["seconds"]
     return total
+
+
+def repeats(name: str, file: Path) -> bool:
+    """Whether an input ends a fresh process too. If not, the fuzzer did: its own memory counts against the limit."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(HERE)!r}); from pathlib import Path; import targets\n"
+        f"try: targets.TARGETS[{name!r}].read(Path({str(_placed(file, name))!r}))\n"
+        "except targets.REFUSED: pass"
+    )
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=60).returncode != 0
 
 
 def _process(name: str, folder: Path, runs: int, seconds: float | None, seed: int, plain: bool) -> str | None:
