@@ -209,10 +209,10 @@ def hold_out(label: Array, share: float, rng: np.random.Generator) -> tuple[Arra
 def check_sane(parameters: Parameters) -> None:
     """Stop as soon as centroids have run away, or a layer has closed all thresholds: neither comes back by itself."""
     for k, (c, th) in enumerate(zip(parameters.centroids, parameters.thresholds, strict=True), start=1):
-        far = np.abs(c).reshape(len(c), -1).max(axis=1)
-        if not (far < _LOST).all():  # also where it is not a number
+        fled = _fled(c)
+        if fled.any():
             raise DivergedError(
-                f"Learning diverged in layer {k}, unit {int(np.argmin(far < _LOST))}: its centroid fled from all "
+                f"Learning diverged in layer {k}, unit {int(np.argmax(fled))}: its centroid fled from all "
                 "surfaces. Lower alpha and beta, or the batch size, over which steps are summed."
             )
         if (th == 0).all():
@@ -222,10 +222,16 @@ def check_sane(parameters: Parameters) -> None:
             )
 
 
+def _fled(centroids: Array) -> Array:
+    """Units that no surface will reach again; those that are not a number among them."""
+    fled: Array = ~(np.abs(centroids).reshape(len(centroids), -1).max(axis=1) < _LOST)
+    return fled
+
+
 def put_back(parameters: Parameters, thresholds: list[Array]) -> None:
     """Centroids that fled, back between 0 and 1, where surfaces are; thresholds of a silent layer to those given."""
     for c, th, before in zip(parameters.centroids, parameters.thresholds, thresholds, strict=True):
-        fled = ~(np.abs(c).reshape(len(c), -1).max(axis=1) < _LOST)
+        fled = _fled(c)
         c[fled] = np.clip(np.nan_to_num(c[fled], nan=0, posinf=1, neginf=0), 0, 1)
         if (th == 0).all():
             th[:] = before

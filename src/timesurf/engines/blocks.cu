@@ -40,7 +40,6 @@ __device__ __forceinline__ void product(float* d, const unsigned* a, unsigned b0
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-__device__ __forceinline__ void fetch(const int* place) { asm volatile("prefetch.global.L1 [%0];" ::"l"(place)); }
 __device__ __forceinline__ int shared_by_block(const int* place) {   // as other warps of the block left it
   int v; asm volatile("ld.relaxed.cta.global.s32 %0, [%1];" : "=r"(v) : "l"(place) : "memory"); return v;
 }

@@ -18,6 +18,7 @@ __device__ __forceinline__ Sum exact(float value) { return value; }
 __device__ __forceinline__ double total(Sum sum) { return sum; }
 #endif
 __device__ __forceinline__ void add(Sum* sum, float value) { atomicAdd(sum, exact(value)); }
+__device__ __forceinline__ void fetch(const void* place) { asm volatile("prefetch.global.L1 [%0];" ::"l"(place)); }
 __device__ __forceinline__ float ex2(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 
 struct Rates {                      // of one layer in one batch

@@ -15,7 +15,6 @@ constexpr float FADED = 0x1p-24f;   // beside the 1 of the event itself, as good
 
 struct __align__(8) Spot { float value; int at; };   // of a surface, where it is not 0; and where that entry of centroids begins
 
-__device__ __forceinline__ void fetch(const void* place) { asm volatile("prefetch.global.L1 [%0];" ::"l"(place)); }
 __device__ __forceinline__ unsigned lowest(unsigned v) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_min_sync(ALL, v);
