@@ -160,6 +160,12 @@ __device__ __forceinline__ void run(const Args& a) {
   const int following = group * GROUP + (member + 1) % GROUP;   // the warp of the next block
   int forward = 0, backward = 0;                    // blocks that this warp has waited to take over
 
+  // The first recording is looked up early, so that its events come while the rest is made ready.
+  const int slots = gridDim.x * groups, slot_here = blockIdx.x * groups + group;
+  int q = from + slot_here;
+  const long long at = (long long)network * a.recordings + min(q, a.recordings - 1), early = a.start[at];
+  if (lane == 0) { fetch(a.stop + at); fetch(a.label + at); }
+
   if (threadIdx.x < 2) rates[threadIdx.x] = rates_now(a, network, threadIdx.x);
   const float* c = a.layer[0].c + (long long)network * ENTRIES * FIRST.row;
   for (int i = threadIdx.x; i < KS * NT * 32; i += blockDim.x) {
@@ -169,6 +175,7 @@ __device__ __forceinline__ void run(const Args& a) {
     const unsigned h0 = rounded(__float_as_uint(v0)), h1 = rounded(__float_as_uint(v1));
     parts[i] = make_float4(__uint_as_float(h0), __uint_as_float(h1), v0 - __uint_as_float(h0), v1 - __uint_as_float(h1));
   }
+  if (lane == 0) { fetch(a.t + early); fetch(a.t + early + member * 32); fetch(a.entry + early + member * 32); }
   __syncthreads();
   const bool centre = rates[0].flags & CENTRE;
   const float slope = centre ? -rates[0].d : rates[0].d;
@@ -184,7 +191,6 @@ __device__ __forceinline__ void run(const Args& a) {
   if (LEARN) ts[lane * STRIDE + ENTRIES] = 1.f;
   __syncthreads();
 
-  const int slots = gridDim.x * groups, slot_here = blockIdx.x * groups + group;
   const long long slot = (long long)network * slots + slot_here;
   const int g8 = lane >> 2, t4 = lane & 3;
   const unsigned map_at = (unsigned)__cvta_generic_to_shared(map), ts_at = (unsigned)__cvta_generic_to_shared(ts) + lane * 4;
@@ -217,7 +223,6 @@ __device__ __forceinline__ void run(const Args& a) {
     for (int i = 0; i < MT * KS * 4; i++) (&sums[0][0][0])[i] = 0.f;
   }
 
-  int q = from + slot_here;
   while (q < to) {
     const long long out = (long long)network * a.recordings + q;
     const int label = a.label[out];
@@ -226,6 +231,13 @@ __device__ __forceinline__ void run(const Args& a) {
     const int *entries = a.entry + first, *times = a.t + first;
     const unsigned began = events ? times[0] : 0;   // clocks may wrap: only differences count
     const int length = events ? (int)((unsigned)times[events - 1] - began) + 1 : 0;
+    int ahead[GROUP], ahead_t[GROUP];               // events of the blocks from one of this warp to its next, fetched early
+    #pragma unroll
+    for (int w = 0; w < GROUP; w++) {
+      const int i = min((member - GROUP + 1 + w) * 32 + lane, events - 1);
+      ahead[w] = i >= 0 ? entries[i] : 0;
+      ahead_t[w] = i >= 0 ? times[i] : 0;
+    }
     for (int i = lane; i < MAP; i += 32) map[i] = NEVER;
     if (member == 0) for (int i = lane; i < CONTROL; i += 32) { if (i < FEED || i >= CLOCK) control[i] = 0.f; else control[i] = NEVER; }
     if (base > RESET - length) {                    // rare: what the map holds would come back as the future
@@ -237,13 +249,6 @@ __device__ __forceinline__ void run(const Args& a) {
     group_barrier(group);
     int votes = 0;
 
-    int ahead[GROUP], ahead_t[GROUP];               // events of the blocks from one of this warp to its next, fetched early
-    #pragma unroll
-    for (int w = 0; w < GROUP; w++) {
-      const int i = min((member - GROUP + 1 + w) * 32 + lane, events - 1);
-      ahead[w] = i >= 0 ? entries[i] : 0;
-      ahead_t[w] = i >= 0 ? times[i] : 0;
-    }
     int entry, time;
     auto build = [&](int block) {
       if (GROUP > 1) {

@@ -72,7 +72,7 @@ __device__ __forceinline__ Rates rates_now(const Args& a, int network, int layer
   return rates;
 }
 
-constexpr int UPDATE_BLOCKS = 256, UPDATE_THREADS = 256, AT_ONCE = 5;
+constexpr int UPDATE_BLOCKS = 256, UPDATE_THREADS = 256, AT_ONCE = 5, SHARERS = 16;
 
 // Apply the sums of a batch: c += sum(g ts) - sum(g) c, th += steps, never below 0; frozen units stay. Then on to the next batch.
 // blockIdx: (part of the entries, layer, network). Sums are made in a fixed order; the last block of a layer ends it.
@@ -126,16 +126,16 @@ __device__ __forceinline__ void update_layer(const Args& a, int network) {
   __syncthreads();
   if (!last) return;
   __threadfence();
-  const int eighth = threadIdx.x & 7;
-  for (int n = threadIdx.x >> 3; n - (threadIdx.x >> 3) < units; n += UPDATE_THREADS / 8) {   // eight threads a unit
+  const int share = threadIdx.x % SHARERS, place = threadIdx.x / SHARERS;
+  for (int n = place; n - place < units; n += UPDATE_THREADS / SHARERS) {   // one unit at a time is of that many threads
     double length = 0;
     if (n < units) {
-      #pragma unroll 8
-      for (int b = eighth; b < blocks; b += 8) length += partial[(long long)b * MAX_ROW + n];
+      #pragma unroll UPDATE_BLOCKS / SHARERS
+      for (int b = share; b < blocks; b += SHARERS) length += partial[(long long)b * MAX_ROW + n];
     }
-    for (int s = 4; s; s >>= 1) length += __shfl_xor_sync(ALL, length, s);
+    for (int s = SHARERS / 2; s; s >>= 1) length += __shfl_xor_sync(ALL, length, s);
     const long long i = first + n;
-    if (eighth || n >= units) continue;
+    if (share || n >= units) continue;
     layer.cc[i] = (float)length;
     if (!layer.frozen[i]) { layer.th64[i] = fmax(layer.th64[i] + total(layer.dth[i]), 0.0); layer.th[i] = (float)layer.th64[i]; }
     layer.dg[i] = 0; layer.dth[i] = 0;
