@@ -33,6 +33,7 @@ def test_parameters_are_kept_as_given_and_survive_clone():
         "if_diverged", "checkpoints", "resume",
         "alpha", "beta", "gamma", "delta", "d", "kernel", "competition",
         "start", "zeta", "margin", "sample", "engine", "dtype", "threads", "deterministic", "random_state",
+        "client",
     }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,6 +44,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     start, zeta, margin, sample : first centroids and thresholds, see `timesurf.init`
     engine, dtype, threads, deterministic : what computes, how exactly, on how many cores; see `Network`
     random_state : seed; the same seed gives the same network
+    client : a `dask.distributed.Client`, whose workers learn in batches and infer, to the same bits as engine="cpu"
 
     Attributes
     ----------
@@ -90,6 +92,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         threads: int | None = None,
         deterministic: bool = False,
         random_state: int | None = None,
+        client: Any = None,
     ) -> None:
         self.layers = layers
         self.passes = passes
@@ -117,6 +120,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.threads = threads
         self.deterministic = deterministic
         self.random_state = random_state
+        self.client = client
 
     def fit(self, X: Recordings, y: Any = None) -> Sup3rClassifier:
         """Start anew and learn from the recordings."""
@@ -186,6 +190,12 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")
 
+    def __sklearn_clone__(self) -> Sup3rClassifier:
+        """Like this one, not fitted; on the same workers, which cannot be copied."""
+        settings = self.get_params(deep=False)
+        client = settings.pop("client")
+        return type(self)(**copy.deepcopy(settings), client=client)
+
     def _votes(self, X: Recordings) -> Array:
         check_is_fitted(self)
         votes: Array = self.network_.infer(X).votes
@@ -202,13 +212,19 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             X.polarities,
             classes,
             rule=rule,
-            engine=self.engine,
+            engine=self.engine if self.client is None else _workers(self.client),
             dtype=self.dtype,
             threads=self.threads,
             deterministic=self.deterministic,
             seed=self.random_state,
         )
         self.network_, self.classes_ = network, network.classes
+
+
+def _workers(client: Any) -> Any:
+    from timesurf.engines.workers import Workers
+
+    return Workers(client)
 
 
 def _labelled(X: Any, y: Any) -> tuple[Recordings, Array]:

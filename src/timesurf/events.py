@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.errors import EventError
+from timesurf.mapped import Stretch
 
 Array = NDArray[Any]
 AXES = ("x", "y", "z")  # tonic's names; further dimensions have no name, only a place
@@ -132,9 +133,13 @@ class Recordings:
     @property
     def whole(self) -> Recordings:
         """All events that these recordings are cut from, as one stretch, in which time may step back."""
-        every = self[:0]
-        every.starts, every.stops, every.labels = np.array([0]), np.array([len(self._t)]), None
-        return every
+        return self.cut(np.array([0]), np.array([len(self._t)]))
+
+    def cut(self, starts: Array, stops: Array) -> Recordings:
+        """Other recordings of the same events, unlabelled: from these to before those. In each, time must rise."""
+        others = self[:0]
+        others.starts, others.stops, others.labels = starts, stops, None
+        return others
 
     @property
     def shape(self) -> tuple[int]:
@@ -161,6 +166,16 @@ class Recordings:
         chosen.starts, chosen.stops = self.starts[key], self.stops[key]
         chosen.labels = None if self.labels is None else self.labels[key]
         return chosen
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another process: a mapped file travels by its name, and is opened there; else these events alone do."""
+        arrays = (self._t, self._p, *self._coords)
+        if self.mapped:
+            kept, starts, stops = [Stretch.of(values) for values in arrays], self.starts, self.stops
+        else:
+            offsets = self.offsets
+            kept, starts, stops = [self.gather(values) for values in arrays], offsets[:-1], offsets[1:]
+        return _arrived, (self.field, self.polarities, kept, starts, stops, self.labels)
 
     def __repr__(self) -> str:
         field = " x ".join(map(str, self.field)) or "of one point"
@@ -325,6 +340,19 @@ class Recordings:
     def _refuse(self, event: int, why: str) -> None:
         r = int(np.searchsorted(self.starts, event, side="right")) - 1
         raise EventError(f"recording {r}, event {event - int(self.starts[r])}: {why}")
+
+
+def _arrived(
+    field: tuple[int, ...], polarities: int, arrays: list[Any], starts: Array, stops: Array, labels: Array | None
+) -> Recordings:
+    """Recordings that came from another process, which has checked them."""
+    recordings = object.__new__(Recordings)
+    recordings.field, recordings.polarities, recordings.labels = field, polarities, labels
+    recordings.starts, recordings.stops = starts, stops
+    t, *others = (values.open() if isinstance(values, Stretch) else values for values in arrays)
+    p, *coords = (np.broadcast_to(values[0], t.shape) if len(values) < len(t) else values for values in others)
+    recordings._t, recordings._p, recordings._coords = t, p, tuple(coords)
+    return recordings
 
 
 def axis_name(dimension: int) -> str:

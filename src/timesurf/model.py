@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from timesurf import adapting, engines, metrics, modelfile, training
 from timesurf.checkpoints import Checkpoints, check_same
-from timesurf.engines import Learner, Options, Outcome, Parameters, Trace
+from timesurf.engines import Engine, Learner, Options, Outcome, Parameters, Trace
 from timesurf.errors import DivergedError, EventError, ModelFileError, NotFittedError, SettingError
 from timesurf.events import Recordings
 from timesurf.growth import grow, tighten
@@ -39,7 +39,8 @@ class Network:
     field, polarities : of the events that it takes, as in `Recordings`
     classes : the labels, in the order of the last layer's units
     rule : rates of Sup3r
-    engine : "cpu", "cuda" (an NVIDIA GPU; learns in batches), "auto" (a GPU if there is one) or "reference"
+    engine : "cpu", "cuda" (an NVIDIA GPU; learns in batches), "auto" (a GPU if there is one), "reference", or
+        `engines.workers.Workers`, many machines
     dtype : "float32", or "float64", which is slower: what inference and the batch rule compute in. Centroids and
         thresholds are kept, and online learning is done, in float64
     threads : cores to use; None: all. Does not change the result
@@ -64,7 +65,7 @@ class Network:
         classes: Sequence[Any] | Array,
         *,
         rule: Rule | None = None,
-        engine: str = "cpu",
+        engine: str | Engine = "cpu",
         dtype: str = "float32",
         threads: int | None = None,
         deterministic: bool = False,
@@ -570,7 +571,7 @@ class Network:
         }
 
     @classmethod
-    def load(cls, path: str | Path, *, engine: str = "cpu") -> Network:
+    def load(cls, path: str | Path, *, engine: str | Engine = "cpu") -> Network:
         """A network from a file. Nothing in the file is run or believed unchecked."""
         about, tensors = modelfile.read(path)
         try:

@@ -141,9 +141,12 @@ def one_pass(
     for part in schedule.parts(recordings):
         if part.start < standing.done:
             continue
-        batch = pack(recordings[part], label[part])
         now, before = schedule.rule(rule, part.start, standing.kept), thresholds()
-        outcome = learn(learner.stages, learner.parameters, now, batch, options)
+        if schedule.batch_size is not None and hasattr(engine, "learn_part"):
+            outcome = engine.learn_part(learner.stages, learner.parameters, now, recordings[part], label[part], options)
+        else:
+            batch = pack(recordings[part], label[part])
+            outcome = learn(learner.stages, learner.parameters, now, batch, options)
         check(before)
         standing.outcomes.append(outcome)
         standing.kept += _KEPT_NEWS * (metrics.kept(outcome) - standing.kept)

@@ -37,6 +37,10 @@ Data = Annotated[str, typer.Argument(help="An .npz, a camera file, a folder of c
 Split = Annotated[str, typer.Option(help="train or test, where the data has both.")]
 Model = Annotated[Path, typer.Argument(help="A model file.", exists=True, dir_okay=False)]
 Engine = Annotated[str, typer.Option(help="What computes: cpu, or cuda for an NVIDIA GPU.")]
+Dask = Annotated[
+    str | None,
+    typer.Option(help="Workers to use: the address of a Dask scheduler, or local: one a core of this machine."),
+]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same figures.")]
 Json = Annotated[Path | None, typer.Option("--json", help="Also write the figures to this file.", dir_okay=False)]
 
@@ -151,6 +155,21 @@ def counted(what: str) -> Iterator[Callable[[int, int], None]]:
         bar.disable = not console.is_terminal
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def spread(dask: str | None, engine: str) -> Iterator[Any]:
+    """The engine of that name; or the workers at an address, as one."""
+    if dask is None:
+        yield engine
+        return
+    if engine != "cpu":
+        raise SettingError(f"--dask spreads the work of engine cpu, not of {engine}.")
+    from timesurf import cluster
+    from timesurf.engines.workers import Workers
+
+    with cluster.connect(dask) as client:
+        yield Workers(client)
 
 
 def check_writable(path: Path | None) -> None:

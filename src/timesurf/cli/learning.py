@@ -13,6 +13,7 @@ import typer
 
 from timesurf.cli.app import (
     Config,
+    Dask,
     Data,
     Engine,
     Json,
@@ -24,6 +25,7 @@ from timesurf.cli.app import (
     console,
     in_parts,
     progress,
+    spread,
     write_json,
 )
 from timesurf.cli.data import fitted, load, needs_labels, prepared, taus_of
@@ -58,6 +60,7 @@ def train(
     minutes: Annotated[float, typer.Option(min=0, help="Between checkpoints.")] = 5,
     every: Annotated[int | None, typer.Option(min=1, help="Recordings between checkpoints, if that is less.")] = None,
     engine: Engine = "cpu",
+    dask: Dask = None,
     seed: Seed = 0,
     split: Split = "train",
     run: Annotated[Path | None, typer.Option(help="Folder of the run; default: MODEL.run", file_okay=False)] = None,
@@ -86,7 +89,10 @@ def train(
     settings = replace(settings, rule=replace(settings.rule, **given))
     chosen: dict[str, Any] = {"passes": passes, "batch_size": batch_size, "keep": keep}
     settings = replace(settings, **{name: value for name, value in chosen.items() if value is not None})
-    network = settings.network(recordings, np.unique(np.asarray(recordings.labels)), seed, engine=engine)
+    if dask is not None and settings.batch_size is None:
+        raise SettingError("--dask spreads batches over workers, and this preset learns online: give --batch-size.")
+    what = ctx.with_resource(spread(dask, engine))
+    network = settings.network(recordings, np.unique(np.asarray(recordings.labels)), seed, engine=what)
     held = None
     if validation:
         _, tested = hold_out(network.class_numbers(recordings), validation, network.shuffler())
@@ -201,6 +207,6 @@ def extend(
 
 def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
     """Settings of a command as text and numbers; what the command is called on is left out."""
-    skipped = ("data", "config", "json_file", "run", "resume")
+    skipped = ("data", "config", "json_file", "run", "resume", "dask")
     plain = {name: str(value) if isinstance(value, Path) else value for name, value in parameters.items()}
     return {name: value for name, value in plain.items() if name not in skipped}

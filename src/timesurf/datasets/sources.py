@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from timesurf import remote
 from timesurf.datasets import nmnist
 from timesurf.errors import EventError
 from timesurf.events import Recordings
@@ -15,15 +16,17 @@ from timesurf.io import camera, npz, tonic
 _ACCEPTED = (
     "Data is one of: an .npz file of recordings; a file of a camera ("
     + ", ".join(camera.SUFFIXES)
-    + "); a folder with one folder of such files a class; N-MNIST's folder, or its Train or Test; tonic:NAME."
+    + "), of this machine or at an address such as s3://bucket/digits.npz; "
+    "a folder with one folder of such files a class; N-MNIST's folder, or its Train or Test; tonic:NAME."
 )
 
 
 def load(what: str | Path, *, split: str = "train") -> Recordings:
     """Recordings of a file, a folder or a data set of tonic's.
 
-    what : `digits.npz`, in our layout; `one.aedat4` and the like, one unlabelled recording; a folder of folders of
-        such files, the inner ones named after classes; N-MNIST's folder; `tonic:POKERDVS`, kept in $TIMESURF_DATA
+    what : `digits.npz`, in our layout; `one.aedat4` and the like, one unlabelled recording; either at an address, as
+        `s3://bucket/digits.npz`, copied here once; a folder of folders of such files, the inner ones named after
+        classes; N-MNIST's folder; `tonic:POKERDVS`, kept in $TIMESURF_DATA
     split : "train" or "test", where there are both: of tonic's, or a folder with `Train` and `Test` (or `train.npz`
         and `test.npz`) in it
 
@@ -35,7 +38,7 @@ def load(what: str | Path, *, split: str = "train") -> Recordings:
         raise EventError(f"split = {split!r} must be one of {', '.join(nmnist.COUNTS)}.")
     if str(what).startswith("tonic:"):
         return _tonic(str(what).removeprefix("tonic:"), split)
-    place = Path(what)
+    place = remote.local(str(what)) if remote.is_url(what) else Path(what)
     if place.is_dir():
         return _folder(place, split)
     if not place.exists():

@@ -10,7 +10,8 @@ An engine is a module with four functions. All take the network as `stages` (its
 
 State (time contexts, feedback, previous S) starts empty at each recording. An engine to which events must travel may
 also take whole data sets, and keep them: `infer_all`, and `learn_pass` for all batches of a pass and many networks side
-by side; and may have a `kmeans` of its own (see `cuda`).
+by side; and may have a `kmeans` of its own (see `cuda`). One that spreads a batch over machines takes recordings where
+others take a batch of packed events: `learn_part` (see `workers`).
 
 | engine      | what it is                                                             |
 |-------------|------------------------------------------------------------------------|
@@ -19,7 +20,8 @@ by side; and may have a `kmeans` of its own (see `cuda`).
 | `cpu`       | numba kernels that avoid most of the work, on all cores: the default   |
 | `cuda`      | the same on an NVIDIA GPU; no online learning                          |
 
-`"auto"` is `cuda` where there is a GPU and CuPy, else `cpu`.
+`"auto"` is `cuda` where there is a GPU and CuPy, else `cpu`. An engine may also be an object: `workers.Workers(client)`
+is the workers of a Dask cluster.
 """
 
 from __future__ import annotations
@@ -69,12 +71,14 @@ class Engine(Protocol):
         ...
 
 
-def load(name: str) -> Engine:
-    """The engine of that name, imported on first use.
+def load(name: str | Engine) -> Engine:
+    """The engine of that name, imported on first use; an engine itself is taken as it is.
 
     >>> load("reference").__name__
     'timesurf.engines.reference'
     """
+    if not isinstance(name, str):
+        return name
     if name == "auto":
         name = "cuda" if has_gpu() else "cpu"
     if name not in ENGINES:

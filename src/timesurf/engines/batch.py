@@ -49,6 +49,14 @@ class Parameters:
         """An independent copy."""
         return Parameters(*([a.copy() for a in arrays] for arrays in (self.centroids, self.thresholds, self.frozen)))
 
+    def same(self, other: Parameters) -> bool:
+        """Whether every bit is the same."""
+        mine, theirs = (p.centroids + p.thresholds + p.frozen for p in (self, other))
+        return len(mine) == len(theirs) and all(
+            a.shape == b.shape and np.array_equal(a.view(f"u{a.itemsize}"), b.view(f"u{b.itemsize}"))
+            for a, b in zip(mine, theirs, strict=True)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:

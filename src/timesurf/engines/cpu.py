@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -55,24 +55,55 @@ def infer(
     stages: Stages, parameters: Parameters, batch: Batch, options: Options = DEFAULT, *, trace: bool = False
 ) -> Outcome:
     """Run the events; learn nothing."""
-    return _run(stages, parameters, Rule(), batch, options, trace=trace)[0]
+    return _run(stages, parameters, Rule(), batch, options, lanes.deal(np.diff(batch.offsets)), trace=trace)[0]
 
 
 def learn_batch(
     stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
 ) -> Outcome:
     """Run the events with frozen parameters, sum the updates, apply them once."""
-    outcome, sums = _run(stages, parameters, rule, batch, options, learn=True)
-    p = _plan(stages)
+    dealt = deal(stages, np.diff(batch.offsets), options)
+    outcome, (sums,) = learn_lanes(stages, parameters, rule, batch, options, dealt, [(0, len(dealt))])
+    apply(stages, parameters, sums)
+    return outcome
+
+
+def deal(stages: Stages, counts: Array, options: Options, most: int = lanes.MOST) -> list[Array]:
+    """Recordings of a batch to learn from, for each lane: no more lanes than have room for their sums."""
+    return lanes.deal(counts, min(most, _most_lanes(plan_of(stages), options.dtype)))
+
+
+def learn_lanes(
+    stages: Stages,
+    parameters: Parameters,
+    rule: Rule,
+    batch: Batch,
+    options: Options,
+    dealt: list[Array],
+    nodes: list[lanes.Node],
+) -> tuple[Outcome, list[Sums]]:
+    """Run lanes with frozen parameters; what each of these nodes of the tree of lanes has summed."""
+    outcome, sums = _run(stages, parameters, rule, batch, options, dealt, learn=True)
+    threads = options.threads or cores()
+    each = map if threads == 1 else _pool(threads).map
+    for a, b in nodes:
+        list(each(partial(_add_up, sums[a:b], parts=threads), range(threads)))
+    return outcome, [sums[a] for a, _ in nodes]
+
+
+def apply(stages: Stages, parameters: Parameters, sums: Sums) -> None:
+    """Move centroids and thresholds by what a batch has summed; frozen units stay."""
+    p = plan_of(stages)
     for k, (c, th) in enumerate(zip(parameters.centroids, parameters.thresholds, strict=True)):
         units, lanes = stages[k].units, p.table[k, LANES]
         free, gains = ~parameters.frozen[k], sums.gains[p.table[k, UNIT] :][:units]
         moved = sums.centroids[p.table[k, UPDATE] : p.table[k + 1, UPDATE]]
         moved = moved.reshape(lanes, -1) if p.table[k, HOW] == WRITTEN else moved.reshape(-1, lanes).T
         flat = c.reshape(units, -1)
-        flat[free] = flat[free] * (1 - gains[free, None]) + moved[:units, : flat.shape[1]][free]
+        for n in np.flatnonzero(free):  # in place, and row by row: memory to compute in would cost more than the step
+            flat[n] *= 1 - gains[n]
+            flat[n] += moved[n, : flat.shape[1]]
         th[free] = np.maximum(th + sums.thresholds[p.table[k, UNIT] :][:units], 0)[free]
-    return outcome
 
 
 def learn_online(
@@ -89,15 +120,16 @@ def surfaces(stages: Stages, parameters: Parameters, batch: Batch, layer: int) -
 
 
 @dataclass(slots=True)
-class _Sums:
-    """What one lane has learnt."""
+class Sums:
+    """What a lane has learnt, or some together."""
 
     centroids: Array
     gains: Array
     thresholds: Array
 
     @classmethod
-    def zeros(cls, centroids: int, units: int, dtype: Any) -> _Sums:
+    def zeros(cls, centroids: int, units: int, dtype: Any) -> Sums:
+        """Nothing yet."""
         return cls(_zeros(centroids, dtype), _zeros(units, dtype), _zeros(units, dtype))
 
 
@@ -107,11 +139,12 @@ def _run(
     rule: Rule,
     batch: Batch,
     options: Options,
+    dealt: list[Array],
     *,
     learn: bool = False,
     trace: bool = False,
-) -> tuple[Outcome, _Sums]:
-    p = _plan(stages)
+) -> tuple[Outcome, list[Sums]]:
+    p = plan_of(stages)
     dtype = np.dtype(options.dtype)
     weights = _flat_parameters(p, stages, parameters, dtype)
     outcome = Outcome.empty(stages, batch, trace=trace)
@@ -126,10 +159,9 @@ def _run(
     )
     counts = np.diff(batch.offsets)
     t = batch.t if p.gap < _LONG else batch.t.astype(np.int64)
-    dealt = lanes.deal(counts, _most_lanes(p, dtype) if learn else lanes.MOST)
 
-    def work(chosen: Array) -> _Sums:
-        sums = _Sums.zeros(*(p.table[-1, (UPDATE, UNIT)] if learn else (0, 0)), dtype)
+    def work(chosen: Array) -> Sums:
+        sums = Sums.zeros(*(p.table[-1, (UPDATE, UNIT)] if learn else (0, 0)), dtype)
         with _workspace(p, dtype, t.dtype, int(counts[chosen].max(initial=1))) as space:
             frozen.run(
                 batch.entry, t, batch.offsets, batch.label, chosen, p.table, p.own, p.start, p.runs, p.out, p.gap,
@@ -143,13 +175,12 @@ def _run(
     _announce(frozen.run, "inference and batch learning")
     with _one_blas_thread():
         sums = list(each(work, dealt))
-        list(each(lambda part: _add_up(sums, part, threads), range(threads)))
     if not trace:
         outcome.trace = None
-    return outcome, sums[0]
+    return outcome, sums
 
 
-def _add_up(sums: list[_Sums], part: int, parts: int) -> None:
+def _add_up(sums: list[Sums], part: int, parts: int) -> None:
     """Add the other lanes to the first: one of so many parts of the arrays."""
     for name in ("centroids", "gains", "thresholds"):
         arrays = [getattr(lane, name) for lane in sums]
@@ -157,13 +188,13 @@ def _add_up(sums: list[_Sums], part: int, parts: int) -> None:
         lanes.add_up([array[here] for array in arrays])
 
 
-def _plan(stages: Stages) -> Plan:
-    """While weights stand still, only windows, which overlap, must be written out."""
+def plan_of(stages: Stages) -> Plan:
+    """A network's layout while weights stand still: only windows, which overlap, must be written out."""
     return plan(stages, tuple(WRITTEN if isinstance(stage.layer, Window) else RUNNING for stage in stages))
 
 
 def _most_lanes(p: Plan, dtype: Any) -> int:
-    return int(np.clip(_LANE_BYTES // (p.table[-1, UPDATE] * np.dtype(dtype).itemsize), 1, lanes.MOST))
+    return max(int(_LANE_BYTES // (p.table[-1, UPDATE] * np.dtype(dtype).itemsize)), 1)
 
 
 def _flat_parameters(p: Plan, stages: Stages, parameters: Parameters, dtype: Any) -> tuple[Array, ...]:
@@ -197,8 +228,8 @@ def memory(stages: Stages, counts: Array, options: Options = DEFAULT, *, learn: 
 
     threads x (contexts and scratch of a lane) + lanes x (sums of a lane, when learning) + one copy of the parameters
     """
-    p, size = _plan(stages), np.dtype(options.dtype).itemsize
-    dealt = len(lanes.deal(counts, _most_lanes(p, options.dtype) if learn else lanes.MOST))
+    p, size = plan_of(stages), np.dtype(options.dtype).itemsize
+    dealt = len(deal(stages, counts, options) if learn else lanes.deal(counts))
     arrays = _workspace_arrays(p, options.dtype, np.int32, _room(int(counts.max(initial=1))))
     space = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in arrays)
     sums = size * int(p.table[-1, UPDATE] + 2 * p.table[-1, UNIT]) if learn else 0

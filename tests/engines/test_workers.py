@@ -1,0 +1,236 @@
+"""Batches on the workers of a Dask cluster: the same bits as here, whoever dies on the way."""
+
+import os
+import pickle
+import signal
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from timesurf import Network, Sup3rClassifier
+from timesurf.bench import workloads
+from timesurf.engines import Options, cpu, lanes, pack
+from timesurf.errors import EventError, MissingEngineError
+from timesurf.io import npz
+
+distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+
+from timesurf.engines.exchange import News, Thin, ThinSums  # noqa: E402
+from timesurf.engines.workers import Workers  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Dask leaves sockets of killed workers, and tells of ports
+HOW = {"passes": 2, "batch_size": 40, "decay": True, "keep": 0.7}
+OPTIONS = Options("float32")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """In a mapped file."""
+    path = tmp_path_factory.mktemp("data") / "strokes.npz"
+    npz.write(path, workloads.strokes(120, events=2500, spread=0.28))
+    return npz.read(path)
+
+
+def in_memory(data):
+    return type(data)(
+        [np.array(x) for x in data.coords], np.array(data.t), offsets=data.offsets, field=data.field, labels=data.labels
+    )
+
+
+def started(data, engine):
+    network = Network(workloads.NMNIST, data.field, data.polarities, range(10)).start(data[:20])
+    network.engine = engine
+    return network
+
+
+class Told:
+    """The CPU engine, which notes the weights and the events of every batch."""
+
+    infer, surfaces = staticmethod(cpu.infer), staticmethod(cpu.surfaces)
+
+    def __init__(self):
+        self.batches = []
+
+    def learn_batch(self, stages, parameters, rule, batch, options):
+        self.batches.append((parameters.copy(), rule, batch))
+        return cpu.learn_batch(stages, parameters, rule, batch, options)
+
+
+@pytest.fixture(scope="module")
+def alone(data):
+    """Trained here; and what went into every batch."""
+    engine = Told()
+    return started(data, engine).train(data, **HOW), engine.batches
+
+
+def same(a, b):
+    arrays = zip(a.parameters.centroids + a.parameters.thresholds,
+                 b.parameters.centroids + b.parameters.thresholds, strict=True)  # fmt: skip
+    return all(x.tobytes() == y.tobytes() for x, y in arrays) and a.history == b.history
+
+
+def size(sums):
+    """Bytes: a bit for eight values, those eight where any is not 0, and the small arrays."""
+    eights = sums.centroids.reshape(-1, 8).view("u4")
+    return int((eights != 0).any(axis=1).sum()) * 32 + -(-len(eights) // 8) + sums.gains.nbytes + sums.thresholds.nbytes
+
+
+@contextmanager
+def connected(workers):
+    with (
+        distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield cluster, client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with connected(2) as (_, client):
+        yield client
+
+
+def test_two_workers_learn_the_same_bits_and_send_what_the_formula_says(client, data, alone, monkeypatch):
+    monkeypatch.setattr("timesurf.engines.workers._SLOW", 0)  # half of the lanes each, however busy the machine is
+    here, batches = alone
+    workers = Workers(client)
+    spread = started(data, workers).train(data, **HOW)
+    assert same(spread, here)
+    first = batches[0][0]
+    sent = 2 * sum(array.nbytes for array in first.centroids + first.thresholds + first.frozen)
+    received = 0
+    for number, (weights, rule, batch) in enumerate(batches):
+        dealt = cpu.deal(here.stages, np.diff(batch.offsets), OPTIONS)
+        every, half = len(dealt), int(np.rint(len(dealt) / 2))
+        nodes = [*lanes.nodes(every, 0, half), *lanes.nodes(every, half, every)]
+        up, (down,) = (
+            [size(sums) for sums in cpu.learn_lanes(here.stages, weights, rule, batch, OPTIONS, dealt, of)[1]]
+            for of in (nodes, [(0, every)])
+        )
+        received += sum(up)
+        sent += 2 * down * (number < len(batches) - 1)
+    assert (workers.batches, workers.sent, workers.received) == (len(batches), sent, received)
+    np.testing.assert_array_equal(spread.infer(data).votes, here.infer(data).votes)
+
+
+def test_events_in_memory_travel_once(client, data, alone):
+    assert not in_memory(data).mapped
+    assert same(started(data, Workers(client)).train(in_memory(data), **HOW), alone[0])
+
+
+@pytest.mark.slow
+def test_four_workers_and_one(data, alone):
+    for number in (1, 4):
+        with connected(number) as (_, client):
+            assert same(started(data, Workers(client)).train(data, **HOW), alone[0])
+
+
+@pytest.mark.slow
+def test_workers_that_die_in_the_middle_of_a_batch_change_nothing(data):
+    how = HOW | {"passes": 12, "decay": False}
+    with connected(2) as (cluster, client):
+        batches, killed = 0, []
+
+        def kill():
+            pids = [nanny.pid for nanny in cluster.workers.values() if nanny.pid and nanny.pid not in killed]
+            killed.append(pids[0])
+            os.kill(pids[0], signal.SIGKILL)
+
+        def told(_):
+            nonlocal batches
+            batches += 1
+            if batches % 7 == 1:
+                threading.Timer(0.02, kill).start()  # a batch takes longer
+
+        network = started(data, Workers(client)).train(in_memory(data), progress=told, **how)
+    assert (batches, len(killed)) == (36, 6)
+    assert same(network, started(data, "cpu").train(data, **how))
+
+
+def test_who_lacks_the_version_before_is_told_all(alone):
+    network, batches = alone
+    (before, rule, batch), (after, *_) = batches[:2]
+    dealt = cpu.deal(network.stages, np.diff(batch.offsets), OPTIONS)
+    ((sums,)) = cpu.learn_lanes(network.stages, before, rule, batch, OPTIONS, dealt, [(0, len(dealt))])[1]
+    news = News("n", 2, ThinSums.of(sums))
+    assert news.after(network.stages, 1, before).same(after)
+    assert not before.same(after)
+    assert news.after(network.stages, 2, after) is after
+    assert news.after(network.stages, 0, before) is None
+    assert news.after(network.stages, -1, None) is None
+    assert News("n", 2, after).after(network.stages, -1, None) is after
+
+
+def test_sums_of_a_few_entries_travel_thin(data, alone):
+    network, _ = alone
+    some = data[:2]
+    batch, dealt = pack(some, network.class_numbers(some)), cpu.deal(network.stages, some.counts, OPTIONS)
+    (sums,) = cpu.learn_lanes(
+        network.stages, network.parameters, network.rule, batch, OPTIONS, dealt, [(0, len(dealt))]
+    )[1]
+    thin = ThinSums.of(sums)
+    assert thin.nbytes < sums.centroids.nbytes / 2
+    whole = thin.whole(network.stages)
+    for name in ("centroids", "gains", "thresholds"):
+        assert getattr(whole, name).tobytes() == getattr(sums, name).tobytes()
+
+
+def test_minus_nothing_is_not_nothing():
+    minus = np.zeros(8, np.float32) * -1
+    assert Thin.of(minus).whole(8).tobytes() == minus.tobytes()
+
+
+def test_recordings_travel_by_the_name_of_their_file(data):
+    luggage = pickle.dumps(data[5:9])
+    assert len(luggage) < 5000
+    arrived = pickle.loads(luggage)  # our own
+    assert arrived.mapped
+    np.testing.assert_array_equal(arrived.t, data[5:9].t)
+    np.testing.assert_array_equal(arrived.entries(), data[5:9].entries())
+    np.testing.assert_array_equal(arrived.labels, data[5:9].labels)
+
+
+def test_of_recordings_in_memory_only_those_asked_for_travel(data):
+    arrived = pickle.loads(pickle.dumps(in_memory(data)[5:9]))  # our own
+    assert len(arrived.source) == data[5:9].counts.sum()
+    np.testing.assert_array_equal(arrived.entries(), data[5:9].entries())
+
+
+def test_a_file_that_changed_on_the_way_is_refused(tmp_path, data):
+    path = tmp_path / "some.npz"
+    npz.write(path, data[:2])
+    luggage = pickle.dumps(npz.read(path))
+    npz.write(path, data[:3])
+    with pytest.raises(EventError, match="another here than elsewhere"):
+        pickle.loads(luggage)  # our own
+    path.unlink()
+    with pytest.raises(EventError, match="cannot be opened here"):
+        pickle.loads(luggage)  # our own
+
+
+def test_who_is_slow_gets_fewer_lanes(client):
+    workers = Workers(client)
+    one, other = sorted(client.nthreads())
+    assert workers._shares(16) == {(0, 8): one, (8, 16): other}
+    workers._pace = {one: 3e6, other: 1e6}
+    assert workers._shares(16) == {(0, 12): one, (12, 16): other}
+    workers._pace = {one: 3e6, other: 2.8e6}  # as good as equal
+    assert workers._shares(16) == {(0, 8): one, (8, 16): other}
+
+
+def test_a_classifier_learns_on_workers_and_can_be_cloned(client, data):
+    settings = {"passes": 1, "batch_size": 40, "random_state": 0}
+    spread = Sup3rClassifier(workloads.NMNIST, client=client, **settings)
+    assert clone(spread).client is client
+    here = Sup3rClassifier(workloads.NMNIST, **settings).fit(data)
+    np.testing.assert_array_equal(clone(spread).fit(data).predict_proba(data[:10]), here.predict_proba(data[:10]))
+
+
+def test_what_is_no_client_is_refused():
+    with pytest.raises(MissingEngineError, match="Client is needed"):
+        Workers("tcp://somewhere:8786")
