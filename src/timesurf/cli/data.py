@@ -23,18 +23,10 @@ def load(what: str, split: str = "train") -> Recordings:
 
 
 def fitted(recordings: Recordings, network: Any) -> Recordings:
-    """Recordings as a network takes them, where it is clear how: cropped, polarities merged, the field widened."""
-    from timesurf import transforms
-    from timesurf.datasets import nmnist
+    """Recordings as a network takes them, where it is clear how."""
+    from timesurf.datasets import sources
 
-    if (recordings.field, recordings.polarities) == _NMNIST and (network.field, network.polarities) == ((28, 28), 1):
-        return nmnist.prepared(recordings)
-    if network.polarities == 1 < recordings.polarities:
-        recordings = transforms.merge_polarities(recordings)
-    smaller = len(recordings.field) == len(network.field) and recordings.polarities <= network.polarities
-    if smaller and all(a <= b for a, b in zip(recordings.field, network.field, strict=True)):
-        return recordings.on_field(network.field, network.polarities)
-    return recordings  # the network says what is wrong with it
+    return sources.fitted(recordings, network.field, network.polarities)
 
 
 def prepared(recordings: Recordings, preset: str) -> Recordings:

@@ -9,12 +9,28 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.markup import escape
 from rich.table import Table
 
-from timesurf.cli.app import Data, Engine, Json, Model, Split, app, check_writable, console, in_parts, write_json
+from timesurf.cli.app import (
+    Dask,
+    Data,
+    Engine,
+    Json,
+    Model,
+    Split,
+    app,
+    check_writable,
+    console,
+    counted,
+    in_parts,
+    write_json,
+)
 from timesurf.cli.data import fitted, load, needs_labels
 from timesurf.events import Recordings
 from timesurf.files import replacing
+
+_SHOWN = 10  # files that could not be read
 
 
 def figures(network: Any, recordings: Recordings, outcome: Any = None) -> dict[str, Any]:
@@ -74,34 +90,54 @@ def evaluate(model: Model, data: Data, split: Split = "train", engine: Engine = 
 def predict(
     model: Model,
     data: Data,
-    out: Annotated[Path, typer.Option("--out", help="Decisions, one line a recording, as CSV.", dir_okay=False)],
+    out: Annotated[
+        str, typer.Option("--out", help="Decisions, one line a recording: a CSV file; with --dask a folder.")
+    ],
     split: Split = "train",
     engine: Engine = "cpu",
+    dask: Dask = None,
 ) -> None:
     """What a model takes each recording for: class, share of the vote, votes of every class.
 
+    With --dask: every file in a folder or bucket, on many workers, as Parquet; the same command goes on where it was
+    interrupted, and adds files that are new.
+
     Example: timesurf predict digits.tsf unknown.npz --out decisions.csv
     """
+    from timesurf.decisions import table
     from timesurf.model import Network
 
-    check_writable(out)
+    if dask is not None:
+        _predict_files(dask, Network.load(model, engine=engine), data, out)
+        return
+    check_writable(Path(out))
     network = Network.load(model, engine=engine)
     recordings = fitted(load(data, split), network)
-    outcome = in_parts("running", recordings, network.infer)
+    columns = table(network, recordings, in_parts("running", recordings, network.infer))
+    if recordings.labels is None:
+        del columns["label"]
     text = io.StringIO()
     lines = csv.writer(text)
-    labelled = recordings.labels is not None
-    names = [f"votes {name}" for name in network.classes]
-    lines.writerow(["recording", *(["label"] if labelled else []), "decision", "confidence", "events", "kept", *names])
-    for r, votes in enumerate(outcome.votes):
-        total = int(votes.sum())
-        decision = network.classes[votes.argmax()] if total else ""
-        label = [recordings.labels[r]] if recordings.labels is not None else []
-        share = f"{votes.max() / total:.4f}" if total else ""
-        lines.writerow([r, *label, decision, share, outcome.events[r], total, *votes])
+    lines.writerow(columns)
+    lines.writerows(zip(*columns.values(), strict=True))
     with replacing(out) as file:
         file.write(text.getvalue().encode())
     console.print(f"{len(recordings):,} decisions written to {out}", highlight=False)
+
+
+def _predict_files(dask: str, network: Any, data: str, out: str) -> None:
+    from timesurf import cluster, decisions
+
+    with cluster.connect(dask) as client, counted("files") as told:
+        summary = decisions.predict_files(client, network, data, out, progress=told)
+    new = f"{summary.recordings:,} decisions on {summary.events:,} events written to {out}"
+    before = f"; {summary.before:,} of {summary.files:,} files were done before" if summary.before else ""
+    console.print(new + before, highlight=False)
+    for name, why in list(summary.failed.items())[:_SHOWN]:
+        console.print(f"[bold red]{escape(name)}[/]: {escape(why)}", highlight=False)
+    if summary.failed:
+        console.print(f"{len(summary.failed):,} files could not be read; the same command tries them again.")
+        raise typer.Exit(1)
 
 
 @app.command()

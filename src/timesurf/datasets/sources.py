@@ -7,12 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from timesurf import remote
+from timesurf import remote, transforms
 from timesurf.datasets import nmnist
 from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.io import camera, npz, tonic
 
+SUFFIXES = (".npz", *camera.SUFFIXES)
+_NMNIST = ((34, 34), 2)  # field and polarities of the camera's recordings
 _ACCEPTED = (
     "Data is one of: an .npz file of recordings; a file of a camera ("
     + ", ".join(camera.SUFFIXES)
@@ -48,6 +50,18 @@ def load(what: str | Path, *, split: str = "train") -> Recordings:
     if place.suffix.lower() in camera.SUFFIXES:
         return camera.read(place)
     raise EventError(f"{place} is a file of no known format. {_ACCEPTED}")
+
+
+def fitted(recordings: Recordings, field: tuple[int, ...], polarities: int) -> Recordings:
+    """Recordings on that field and with so many polarities, where it is clear how: cropped, merged, or widened."""
+    if (recordings.field, recordings.polarities) == _NMNIST and (field, polarities) == ((28, 28), 1):
+        return nmnist.prepared(recordings)
+    if polarities == 1 < recordings.polarities:
+        recordings = transforms.merge_polarities(recordings)
+    smaller = len(recordings.field) == len(field) and recordings.polarities <= polarities
+    if smaller and all(a <= b for a, b in zip(recordings.field, field, strict=True)):
+        return recordings.on_field(field, polarities)
+    return recordings  # a network says what is wrong with it
 
 
 def _folder(place: Path, split: str) -> Recordings:

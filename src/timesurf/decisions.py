@@ -1,0 +1,259 @@
+"""What a network takes recordings for: one line a recording; of folders and buckets of any size, on many workers.
+
+Over many files a task is some of them. They are opened where the task runs, go through the network some events at a
+time, and leave one Parquet file once they are done. What is there already is not made again, so a run that was
+interrupted goes on, and one over a folder that has grown adds what is new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from timesurf import remote
+from timesurf.datasets import sources
+from timesurf.engines import Outcome
+from timesurf.errors import EventError, MissingEngineError, ModelFileError, TimesurfError
+from timesurf.events import Recordings
+from timesurf.files import replacing
+from timesurf.model import Network
+from timesurf.training import parts
+
+ABOUT = "_about.json"  # readers of Parquet pass over what begins so
+_BYTES_A_TASK = 64 << 20  # of files: seconds of work, so that one that is lost is not much
+_EVENTS_AT_ONCE = 1 << 22
+_TRIES = 5  # of files whose workers died
+
+
+def table(network: Network, recordings: Recordings, outcome: Outcome) -> dict[str, list[Any]]:
+    """Columns, one line a recording: number, label, decision, its share of the votes, events, kept, votes of each.
+
+    A recording without votes has neither decision nor share.
+    """
+    total, most = outcome.votes.sum(axis=1), outcome.votes.argmax(axis=1)
+    labels = [None] * len(total) if recordings.labels is None else recordings.labels.tolist()
+    shares = outcome.votes.max(axis=1) / np.maximum(total, 1)
+    return {
+        "recording": list(range(len(total))),
+        "label": labels,
+        "decision": [network.classes[n].item() if votes else None for n, votes in zip(most, total, strict=True)],
+        "confidence": [round(float(s), 4) if votes else None for s, votes in zip(shares, total, strict=True)],
+        "events": outcome.events.tolist(),
+        "kept": total.tolist(),
+        **{f"votes {name}": votes.tolist() for name, votes in zip(network.classes, outcome.votes.T, strict=True)},
+    }
+
+
+@dataclass(slots=True)
+class Summary:
+    """How a run over many files went."""
+
+    files: int = 0  # that there are
+    before: int = 0  # of them done in earlier runs
+    recordings: int = 0
+    events: int = 0
+    failed: dict[str, str] = field(default_factory=dict)  # files that could not be read, and why; tried again next time
+
+
+def predict_files(
+    client: Any,
+    network: Network,
+    data: str,
+    out: str,
+    *,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Summary:
+    """Decisions for every file in a folder or bucket, on the workers of a `dask.distributed.Client`, as Parquet.
+
+    data, out : folders that all workers see, or addresses such as s3://bucket/folder
+    progress : told how many files are done, of how many
+    """
+    store = _Store(out)
+    store.open(network, data)
+    sizes = files(data)
+    done = store.done()
+    summary = Summary(len(sizes), len(sizes.keys() & done))
+    groups = list(_groups({name: size for name, size in sizes.items() if name not in done}))
+    finished = summary.before
+    progress(finished, len(sizes))
+    for names, (recordings, events, failed) in _each(client, groups, (_decide, network, data, store)):
+        summary.recordings += recordings
+        summary.events += events
+        summary.failed |= failed
+        finished += len(names)
+        progress(finished, len(sizes))
+    return summary
+
+
+def files(data: str) -> dict[str, int]:
+    """Names of all files of recordings in a folder or bucket, from there, and their sizes in bytes."""
+    if remote.is_url(data):
+        store, root = remote.at(data)
+        found = {PurePosixPath(path): about["size"] for path, about in store.find(root, detail=True).items()}
+        names = {str(path.relative_to(root)): size for path, size in found.items()}
+    else:
+        names = {str(f.relative_to(data)): f.stat().st_size for f in Path(data).rglob("*") if f.is_file()}
+    known = {
+        name: size for name, size in sorted(names.items()) if PurePosixPath(name).suffix.lower() in sources.SUFFIXES
+    }
+    if not known:
+        raise EventError(f"{data} holds no files of recordings ({', '.join(sources.SUFFIXES)}).")
+    return known
+
+
+def _groups(sizes: dict[str, int]) -> Iterator[list[str]]:
+    """Files that make one task: as many as are worth it."""
+    group: list[str] = []
+    together = 0
+    for name, size in sizes.items():
+        group.append(name)
+        together += size
+        if together >= _BYTES_A_TASK:
+            yield group
+            group, together = [], 0
+    if group:
+        yield group
+
+
+def _each(client: Any, groups: list[list[str]], task: tuple[Any, ...]) -> Iterator[tuple[list[str], Any]]:
+    """What came of every group, as it comes; no more are given out than keep the workers busy."""
+    from distributed import KilledWorker, as_completed
+
+    call, *about = task
+    ahead = [(group, _TRIES) for group in reversed(groups)]
+    running: dict[Any, tuple[list[str], int]] = {}
+    queue = as_completed([])
+    while ahead or running:
+        while ahead and len(running) < 2 * max(sum(client.nthreads().values()), 1):
+            group, tries = ahead.pop()
+            future = client.submit(call, *about, group, pure=False)
+            running[future] = group, tries
+            queue.add(future)
+        future = next(queue)
+        group, tries = running.pop(future)
+        try:
+            yield group, future.result()
+        except (CancelledError, KilledWorker):
+            if tries == 1:
+                raise
+            ahead.append((group, tries - 1))
+
+
+def _decide(network: Network, data: str, store: _Store, names: list[str]) -> tuple[int, int, dict[str, str]]:
+    """On a worker: run these files; recordings and events that there were, and what could not be read."""
+    network.threads = 1  # a worker has as many tasks as threads
+    columns: list[dict[str, list[Any]]] = []
+    failed: dict[str, str] = {}
+    for name in names:
+        try:
+            columns.append({"file": [], **_one(network, f"{data.rstrip('/')}/{name}")})
+            columns[-1]["file"] = [name] * len(columns[-1]["recording"])
+        except (TimesurfError, OSError) as error:
+            failed[name] = str(error)
+    done = [name for name in names if name not in failed]
+    if done:
+        store.write(done, columns, network)
+    return sum(len(c["recording"]) for c in columns), sum(sum(c["events"]) for c in columns), failed
+
+
+def _one(network: Network, place: str) -> dict[str, list[Any]]:
+    recordings = sources.fitted(sources.load(place), network.field, network.polarities)
+    outcomes = [network.infer(recordings[part]) for part in parts(recordings, None, _EVENTS_AT_ONCE)]
+    return table(network, recordings, Outcome.joined(outcomes))
+
+
+class _Store:
+    """A folder or bucket of Parquet files, each of which says which files of recordings it is about."""
+
+    def __init__(self, out: str) -> None:
+        try:
+            import pyarrow.parquet  # noqa: F401
+        except ImportError as error:
+            raise MissingEngineError("Parquet needs pyarrow: pip install 'timesurf[dask]'.") from error
+        self.out = out.rstrip("/")
+
+    def open(self, network: Network, data: str) -> None:
+        """Begin, or go on with what the same network has begun."""
+        about = json.dumps({"network": _fingerprint(network), "data": data}, indent=1).encode()
+        before = self._read(ABOUT)
+        if before is None:
+            if not remote.is_url(self.out):
+                Path(self.out).mkdir(parents=True, exist_ok=True)
+            self._write(ABOUT, about)
+        elif before != about:
+            raise ModelFileError(
+                f"{self.out} holds decisions of another network or about other data, as its {ABOUT} says: "
+                "choose another folder, or remove that one."
+            )
+
+    def done(self) -> set[str]:
+        """Files of recordings that decisions are there for."""
+        import pyarrow.parquet as pq
+
+        found: set[str] = set()
+        for name in self._names():
+            with self._source(name) as source:
+                found.update(json.loads(pq.read_metadata(source).metadata[b"files"]))
+        return found
+
+    def write(self, files: list[str], columns: list[dict[str, list[Any]]], network: Network) -> None:
+        """One Parquet file for these files of recordings."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        text = {"file", "label", "decision"}
+        names = list(columns[0])
+        types = {name: pa.string() if name in text else pa.float64() if name == "confidence" else pa.int64()
+                 for name in names}  # fmt: skip
+        arrays = []
+        for name in names:
+            values = [value for one in columns for value in one[name]]
+            values = [None if value is None else str(value) for value in values] if name in text else values
+            arrays.append(pa.array(values, types[name]))
+        made = pa.table(arrays, names=names).replace_schema_metadata({"files": json.dumps(files)})
+        buffer = io.BytesIO()
+        pq.write_table(made, buffer)
+        number = hashlib.sha256("\n".join(files).encode()).hexdigest()[:16]
+        self._write(f"part-{number}.parquet", buffer.getvalue())
+
+    def _names(self) -> list[str]:
+        if remote.is_url(self.out):
+            store, root = remote.at(self.out)
+            return [PurePosixPath(path).name for path in store.find(root) if path.endswith(".parquet")]
+        return [path.name for path in Path(self.out).glob("part-*.parquet")]
+
+    def _source(self, name: str) -> Any:
+        if remote.is_url(self.out):
+            store, root = remote.at(self.out)
+            return store.open(f"{root}/{name}", "rb")
+        return (Path(self.out) / name).open("rb")
+
+    def _read(self, name: str) -> bytes | None:
+        with suppress(FileNotFoundError), self._source(name) as source:
+            content: bytes = source.read()
+            return content
+        return None
+
+    def _write(self, name: str, content: bytes) -> None:
+        if remote.is_url(self.out):
+            store, root = remote.at(self.out)
+            store.pipe_file(f"{root}/{name}", content)  # object storage shows an object once it is whole
+            return
+        with replacing(Path(self.out) / name) as file:
+            file.write(content)
+
+
+def _fingerprint(network: Network) -> str:
+    digest = hashlib.sha256(f"{network!r} {network.classes.tolist()}".encode())
+    for array in (*network.parameters.centroids, *network.parameters.thresholds):
+        digest.update(array.tobytes())
+    return digest.hexdigest()[:16]
