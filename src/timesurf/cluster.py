@@ -39,7 +39,7 @@ def connect(address: str, workers: int | None = None) -> Iterator[Any]:
     with (
         dask.config.set(_KEEP_MEMORY),
         LocalCluster(
-            n_workers=workers or cores(), threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=workers or cores(), threads_per_worker=1, dashboard_address=":0", silence_logs=50
         ) as cluster,
         Client(cluster) as client,
     ):

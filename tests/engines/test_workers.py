@@ -4,22 +4,21 @@ import os
 import pickle
 import signal
 import threading
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from timesurf import Network, Sup3rClassifier
+from timesurf import Network, Sup3rClassifier, cluster
 from timesurf.bench import workloads
 from timesurf.engines import Options, cpu, lanes, pack
 from timesurf.errors import EventError, MissingEngineError
 from timesurf.io import npz
 
-distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+pytest.importorskip("distributed", reason="Dask is not installed")
 
-from timesurf.engines.exchange import News, Thin, ThinSums  # noqa: E402
-from timesurf.engines.workers import Workers  # noqa: E402
+from timesurf.engines.exchange import News, Thin, ThinSums
+from timesurf.engines.workers import Workers
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask leaves sockets of killed workers, and tells of ports
 HOW = {"passes": 2, "batch_size": 40, "decay": True, "keep": 0.7}
@@ -78,20 +77,9 @@ def size(sums):
     return int((eights != 0).any(axis=1).sum()) * 32 + -(-len(eights) // 8) + sums.gains.nbytes + sums.thresholds.nbytes
 
 
-@contextmanager
-def connected(workers):
-    with (
-        distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield cluster, client
-
-
 @pytest.fixture(scope="module")
 def client():
-    with connected(2) as (_, client):
+    with cluster.connect("local", workers=2) as client:
         yield client
 
 
@@ -126,18 +114,18 @@ def test_events_in_memory_travel_once(client, data, alone):
 @pytest.mark.slow
 def test_four_workers_and_one(data, alone):
     for number in (1, 4):
-        with connected(number) as (_, client):
+        with cluster.connect("local", workers=number) as client:
             assert same(started(data, Workers(client)).train(data, **HOW), alone[0])
 
 
 @pytest.mark.slow
 def test_workers_that_die_in_the_middle_of_a_batch_change_nothing(data):
     how = HOW | {"passes": 12, "decay": False}
-    with connected(2) as (cluster, client):
+    with cluster.connect("local", workers=2) as client:
         batches, killed = 0, []
 
         def kill():
-            pids = [nanny.pid for nanny in cluster.workers.values() if nanny.pid and nanny.pid not in killed]
+            pids = [nanny.pid for nanny in client.cluster.workers.values() if nanny.pid and nanny.pid not in killed]
             killed.append(pids[0])
             os.kill(pids[0], signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""`timesurf bench speed`."""
+"""`timesurf bench speed` and `timesurf bench workers`."""
 
 from __future__ import annotations
 
@@ -81,3 +81,60 @@ def _speed_table(result: dict[str, Any]) -> Table:
                 f"{share:.0%}" if share else "-",
             )
     return table
+
+
+@bench.command("workers")
+def bench_workers(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Less data, fewer workers: a look, not a measurement.")
+    ] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw how time falls with workers into this file.")] = None,
+    json_file: Json = None,
+) -> None:
+    """Batches on local Dask workers: time, bytes, equal bits, workers killed; and on paper, many more of them.
+
+    Example: timesurf bench workers --json workers.json --plot workers.png
+    """
+    from timesurf import plots
+    from timesurf.bench import scaling, workers
+
+    check_writable(json_file)
+    check_writable(plot)
+    with console.status("Measuring ...") as status:
+        result = workers.run(quick=quick, progress=lambda what: status.update(f"Measuring: {what} ..."))
+    table = Table(title="A batch on so many workers; 0: one core, without Dask")
+    for column in (
+        "recordings",
+        "workers",
+        "ms",
+        "faster than 1",
+        "simulated ms",
+        "sent kB",
+        "received kB",
+        "same bits",
+    ):
+        table.add_column(column, justify="right")
+    told = {(row["batch"], row["workers"]): row["simulated"] for row in result["simulated"]["batches"]}
+    ones = {row["batch"]: row["seconds"] for row in result["rows"] if row["workers"] == 1}
+    for row in result["rows"]:
+        paper = told.get((row["batch"], row["workers"]))
+        table.add_row(
+            f"{row['batch']}", f"{row['workers']}", f"{1e3 * row['seconds']:.0f}",
+            f"{ones[row['batch']] / row['seconds']:.2f} x", f"{1e3 * paper:.0f}" if paper else "",
+            *(f"{row[way] / 1e3:.0f}" if way in row else "" for way in ("sent", "received")),
+            "yes" if row["same_bits"] else "NO",
+        )  # fmt: skip
+    console.print(table)
+    killed = result["killed"]
+    same = "the same bits" if killed["same_bits"] else "OTHER BITS"
+    console.print(f"{killed['workers_killed']} workers killed in {killed['batches']} batches: {same}.", highlight=False)
+    for place, cost in scaling.clusters(result).items():
+        for work in scaling.works(result):
+            one, many = (scaling.epoch(cost, work, n) for n in (1, 16))
+            console.print(
+                f"{place}, {work.name}: a pass takes {one:,.0f} s on 1 worker, {many:,.0f} s on 16; "
+                f"from {scaling.balance(cost, work)} on a batch takes longer to exchange than to compute.",
+                highlight=False,
+            )
+    write_plot(plot, lambda: plots.scaling(result["simulated"]["batches"], scaling.curves(result)))
+    write_json(json_file, result)

@@ -7,7 +7,7 @@
 | it at work     | `separability`, `decision`, `confusion`, `matrix`, `early`, `learning_curves`  |
 | the same, live | `animate`                                                                      |
 | benchmarks     | `compare_features`, `continual`, `digits`, `growth`, `incremental`, `realism`, |
-|                | `sensitivity`, `study`: each makes a whole figure                              |
+|                | `scaling`, `sensitivity`, `study`: each makes a whole figure                   |
 
 The others draw into the `ax` they are given, or into one of a new figure, and return it:
 `plots.decision(network, recording).figure.savefig("decision.png")`. Layers count from 0, as in `Network.transform`;
@@ -26,6 +26,7 @@ from timesurf.plots.tables import (
     growth,
     incremental,
     realism,
+    scaling,
     sensitivity,
     study,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "learning_curves",
     "matrix",
     "realism",
+    "scaling",
     "sensitivity",
     "separability",
     "space_time",

@@ -214,3 +214,27 @@ def growth(measured: dict[str, list[dict[str, float]]]) -> Figure:
             ax.set_xscale("log")
     axes[0, 0].set_ylabel("ns an event, one core")
     return fig
+
+
+def scaling(batches: list[dict[str, float]], curves: dict[str, dict[str, Any]]) -> Figure:
+    """Measured batches beside simulated ones; and how time would fall with many more workers."""
+    fig, axes = figure(1, 2, (9.0, 3.6))
+    left, right = axes[0]
+    for size in sorted({row["batch"] for row in batches}):
+        rows = [row for row in batches if row["batch"] == size]
+        workers = [row["workers"] for row in rows]
+        (points,) = left.plot(workers, [1e3 * row["measured"] for row in rows], "o", label=f"batches of {size}")
+        left.plot(workers, [1e3 * row["simulated"] for row in rows], "--", color=points.get_color())
+    left.set(xlabel="workers on this machine", ylabel="ms a batch; dashed: simulated", ylim=(0, None))
+    left.set_xticks(sorted({row["workers"] for row in batches}))
+    left.legend()
+    for name, curve in curves.items():
+        (line,) = right.plot(curve["workers"], curve["faster"], label=name)
+        at = curve["balance"]
+        right.plot(at, np.interp(at, curve["workers"], curve["faster"]), "o", color=line.get_color())
+    right.plot(curve["workers"], curve["workers"], ":", color="grey", label="no exchange")
+    right.set(
+        xlabel="workers", ylabel="times faster; dot: exchange = computing", xscale="log", yscale="log", ylim=(0.5, 300)
+    )
+    right.legend(fontsize="small")
+    return fig

@@ -1,0 +1,61 @@
+"""Many workers, measured small, and on paper."""
+
+import numpy as np
+import pytest
+
+from timesurf.bench import scaling, workers
+
+TOUCHED = [{"recordings": n, "bytes": b, "of": 1_000_000} for n, b in ((1, 100_000), (64, 500_000), (512, 900_000))]
+
+
+def measured(cost, cores=64):
+    """Batches as a cluster of this cost would take them."""
+    about = {"machine": {"cores": cores}, "events_a_recording": 4000.0, "touched": TOUCHED, "rows": []}
+    work = scaling.digits(about)
+    for batch in (64, 512):
+        for n in (1, 2, 4, 8):
+            sent, received = n * work.sum_bytes(batch), n * work.sum_bytes(batch / n)
+            computing = batch * work.events / (cost.events_per_s * min(n, cores))
+            seconds = computing + cost.batch + cost.task * n + (sent + received) / cost.bytes_per_s
+            row = {"batch": batch, "workers": n, "seconds": float(seconds), "sent": sent, "received": received}
+            about["rows"].append(row)
+    return about
+
+
+@pytest.mark.parametrize("cores", [64, 2])
+def test_the_simulator_finds_the_cost_that_batches_were_made_with(cores):
+    cost = scaling.Cost(4e6, 0.01, 0.003, 1e9)
+    found = scaling.fit(measured(cost, cores))
+    for name in ("events_per_s", "batch", "task", "bytes_per_s"):
+        assert found[name] == pytest.approx(getattr(cost, name), rel=1e-6)
+    assert max(abs(row["off"]) for row in found["batches"]) < 1e-6
+
+
+def test_more_workers_help_until_exchange_outweighs():
+    cost = scaling.Cost(4e6, 0.01, 0.003, 1e9)
+    about = measured(cost)
+    about["simulated"] = scaling.fit(about)
+    work = scaling.digits(about)
+    assert scaling.faster(cost, work, np.array([1]))[0] == pytest.approx(1)
+    at = scaling.balance(cost, work)
+    parts = scaling.seconds(cost, work, at)
+    assert parts["waiting"] + parts["travelling"] > parts["computing"]
+    parts = scaling.seconds(cost, work, at - 1)
+    assert parts["waiting"] + parts["travelling"] <= parts["computing"]
+    slower = scaling.Cost(4e6, 0.01, 0.003, 1e8)
+    assert scaling.balance(slower, work) < at
+    assert scaling.epoch(cost, work, 2) < scaling.epoch(cost, work, 1)
+    curves = scaling.curves(about)
+    assert {len(curve["faster"]) for curve in curves.values()} == {11}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_workers_measured_small():
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    result = workers.run(quick=True)
+    assert [(row["batch"], row["workers"]) for row in result["rows"]] == [(64, 0), (64, 1), (64, 2)]
+    assert all(row["same_bits"] for row in result["rows"])
+    assert result["killed"] == {"workers_killed": 1, "batches": 8, "same_bits": True}
+    one, two = result["rows"][1:]
+    assert two["sent"] == 2 * one["sent"]
+    assert all(row["bytes"] <= row["of"] * 1.05 for row in result["touched"])
