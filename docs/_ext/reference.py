@@ -14,15 +14,17 @@ GROUPS = {
     "The network and the rule": ("layers", "rule", "init", "model", "estimator", "presets", "modelfile"),
     "Learning": ("training", "checkpoints", "adapting", "growth", "together"),
     "Live streams": ("stream", "backlog"),
+    "Many machines, many settings": ("cluster", "decisions", "remote", "search"),
     "Figures and pictures": ("metrics", "plots", "report"),
     "Engines": ("engines",),
     "What Sup3r is compared with": ("baselines", "bench"),
     "Errors": ("errors",),
 }
-HIDDEN = ("cli", "__main__", "files", "filters")  # the command line has a page of its own; helpers without a user
+HIDDEN = ("cli", "__main__", "files", "filters", "mapped")  # a page of its own; helpers without a user
 INSIDE = (  # kernels and helpers that only their neighbours call
     "bench.machine", "bench.workloads", "datasets.exposure", "engines.cudablocks", "engines.cudaplan",
-    "engines.geometry", "engines.online", "engines.frozen", "engines.plan", "engines.vector", "plots.checks",
+    "engines.exchange", "engines.geometry", "engines.lanes", "engines.online", "engines.frozen", "engines.plan",
+    "engines.vector", "plots.checks",
 )  # fmt: skip
 
 

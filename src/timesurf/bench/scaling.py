@@ -6,7 +6,7 @@ With W workers a batch of B recordings of e events takes
 
 v events a second of a worker; a seconds a batch and b a task that Dask takes; s(n) bytes of the sums of n recordings,
 which grow until every entry is touched; u bytes a second of the machine that adds up. Told are W s(B), the sums of the
-batch before; come back W s(B / W), those of every worker. `fit` finds v, a, b and u in measured batches.
+batch before; come back W s(B / W), those of every worker. u is measured; `fit` finds v, a and b in measured batches.
 """
 
 from __future__ import annotations
@@ -68,16 +68,15 @@ def fit(measured: dict[str, Any]) -> dict[str, Any]:
     rows = [row for row in measured["rows"] if row["workers"]]
     work = digits(measured)
     cores = measured["machine"]["cores"]
-    terms, times = [], []
-    for row in rows:
-        at_once = min(row["workers"], cores)
-        terms.append([row["batch"] * work.events / at_once, 1.0, row["workers"], row["sent"] + row["received"]])
-        times.append(row["seconds"])
-    found, _ = nnls(np.array(terms) / np.array(times)[:, None], np.ones(len(times)))
-    per_event, batch, task, per_byte = (max(float(value), 1e-12) for value in found)
-    told = np.array(terms) @ found
+    rate = measured["bytes_per_s"]
+    times = np.array([row["seconds"] for row in rows])
+    travelling = np.array([(row["sent"] + row["received"]) / rate for row in rows])
+    terms = np.array([[row["batch"] * work.events / min(row["workers"], cores), 1.0, row["workers"]] for row in rows])
+    found, _ = nnls(terms / times[:, None], 1 - travelling / times)  # relative: small batches count as large ones do
+    told = terms @ found + travelling
+    per_event, batch, task = map(float, found)
     return {
-        "events_per_s": 1 / per_event, "batch": batch, "task": task, "bytes_per_s": 1 / per_byte,
+        "events_per_s": 1 / per_event, "batch": batch, "task": task, "bytes_per_s": rate,
         "batches": [
             {"batch": row["batch"], "workers": row["workers"], "measured": row["seconds"], "simulated": float(t),
              "off": float(t / row["seconds"] - 1)}
@@ -111,10 +110,10 @@ def works(measured: dict[str, Any]) -> list[Work]:
 
 
 def clusters(measured: dict[str, Any]) -> dict[str, Cost]:
-    """The measured one; and one of machines on a network of 10 Gbit/s, each as one core of this one."""
+    """The measured one, with as many cores as workers; and one whose sums travel and are added at 10 Gbit/s."""
     found = measured["simulated"]
     here = Cost(*(found[name] for name in ("events_per_s", "batch", "task", "bytes_per_s")))
-    return {"One machine": here, "10 Gbit/s": Cost(here.events_per_s, here.batch, here.task, 1.25e9)}
+    return {"as measured": here, "at 10 Gbit/s": Cost(here.events_per_s, here.batch, here.task, 1.25e9)}
 
 
 def faster(cost: Cost, work: Work, workers: Array) -> Array:

@@ -1,18 +1,20 @@
 """Many workers: what a batch costs on a Dask cluster of this machine's processes, and what stays the same.
 
-Clusters of several sizes stand side by side and take turns, so that what else the machine does hits all of them. The
-measured batches are what `bench/scaling.py` has to reproduce.
+Clusters of several sizes take turns, so that what else the machine does hits all of them; only one is there at a time,
+for workers that wait take some percent of a core each. The measured batches are what `bench/scaling.py` has to
+reproduce.
 """
 
 from __future__ import annotations
 
+import hashlib
+import operator
 import os
 import signal
 import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -37,62 +39,61 @@ _RULE = Rule(alpha=1e-6, beta=1e-6, gamma=1e-6, delta=1e-6)  # learns, and stays
 def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Measure all; `quick` takes fewer recordings and smaller clusters."""
     recordings, repeats, sizes, batches = (128, 1, (1, 2), (64,)) if quick else (4096, 3, WORKERS, BATCHES)
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+    with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "strokes.npz"
         npz.write(file, workloads.strokes(recordings, spread=0.28))
         data = npz.read(file)
-        progress("starting workers")
-        clients = {n: stack.enter_context(cluster.connect("local", workers=n)) for n in sizes}
-        rows = []
-        for size in batches:
-            progress(f"batches of {size}")
-            rows += _batches(data[: 8 * size], size, clients, repeats)
+        rows: dict[tuple[int, int], dict[str, Any]] = {}
+        for turn in range(repeats):
+            for n in (0, *sizes):
+                progress(f"{n} workers, turn {turn + 1} of {repeats}")
+                for row in _turn(data, batches, n):
+                    key = row["batch"], n
+                    rows[key] = min(rows.get(key, row), row, key=operator.itemgetter("seconds"))
+        for (size, _), row in rows.items():
+            row["same_bits"] = row["bits"] == rows[size, 0]["bits"]
         progress("touched entries")
         touched = _touched(data, (1, 4, 16, 64) if quick else (1, 4, 16, 64, 256, 1024))
+        progress("how fast bytes travel")
+        rate = _byte_rate()
         progress("killing workers")
         killed = _killed(data[:256], 1 if quick else KILLS)
     result = {
         "machine": machine.describe(),
         "events_a_recording": float(data.counts.mean()),
-        "rows": rows,
+        "rows": list(rows.values()),
         "touched": touched,
+        "bytes_per_s": rate,
         "killed": killed,
     }
     return result | {"simulated": scaling.fit(result)}
 
 
-def _batches(data: Recordings, size: int, clients: dict[int, Any], repeats: int) -> list[dict[str, Any]]:
-    """Seconds and bytes of a batch, on one core here and on so many workers; and whether the bits are the same."""
-    start = _network(data, "cpu").snapshot()
+def _turn(data: Recordings, batches: tuple[int, ...], workers: int) -> list[dict[str, Any]]:
+    """Batches of every size on so many workers; 0: on one core here, without Dask."""
+    if not workers:
+        return [_batches(data[: 8 * size], size, 0, "cpu") for size in batches]
+    with cluster.connect("local", workers=workers) as client:
+        return [_batches(data[: 8 * size], size, workers, Workers(client)) for size in batches]
 
-    def learnt(engine: Any) -> tuple[float, Network]:
-        network = _network(data, engine).restore(start)
-        began = time.perf_counter()
-        network.partial_fit(data, batch_size=size)
-        return time.perf_counter() - began, network
 
-    here: dict[int, tuple[float, Network]] = {0: learnt("cpu")}
-    engines = {n: Workers(client) for n, client in clients.items()}
-    for engine in engines.values():
-        learnt(engine)  # workers read what is compiled, and map the file
+def _batches(data: Recordings, size: int, workers: int, engine: Any) -> dict[str, Any]:
+    """Seconds and bytes of a batch, and what came of them all."""
+    network = _network(data, engine)
+    start = network.snapshot()
+    network.partial_fit(data, batch_size=size)  # workers read what is compiled, and map the file
+    network.restore(start)
+    exchanged = {}
+    if workers:
         engine.sent = engine.received = engine.batches = 0
-    for _ in range(repeats):
-        for n in (0, *engines):
-            seconds, network = learnt(engines.get(n, "cpu"))
-            here[n] = min(here.get(n, (np.inf, network)), (seconds, network), key=lambda pair: pair[0])
-    number = -(-len(data) // size)
-    return [
-        {
-            "batch": size, "workers": n, "seconds": seconds / number,
-            **({} if n == 0 else _exchanged(engines[n])),
-            "same_bits": network.parameters.same(here[0][1].parameters),
-        }
-        for n, (seconds, network) in here.items()
-    ]  # fmt: skip
-
-
-def _exchanged(engine: Workers) -> dict[str, float]:
-    return {"sent": engine.sent / engine.batches, "received": engine.received / engine.batches}
+    began = time.perf_counter()
+    network.partial_fit(data, batch_size=size)
+    seconds = (time.perf_counter() - began) * size / len(data)
+    if workers:
+        exchanged = {way: getattr(engine, way) / engine.batches for way in ("sent", "received")}
+    arrays = network.parameters.centroids + network.parameters.thresholds
+    bits = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]
+    return {"batch": size, "workers": workers, "seconds": seconds, **exchanged, "bits": bits}
 
 
 def _network(data: Recordings, engine: Any) -> Network:
@@ -113,6 +114,21 @@ def _touched(data: Recordings, sizes: tuple[int, ...]) -> list[dict[str, int]]:
         (sums,) = cpu.learn_lanes(network.stages, network.parameters, _RULE, batch, options, dealt, whole)[1]
         rows.append({"recordings": size, "bytes": ThinSums.of(sums).nbytes, "of": sums.centroids.nbytes})
     return rows
+
+
+def _byte_rate(small: int = 1 << 20, large: int = 9 << 20, repeats: int = 5) -> float:
+    """Bytes a second to a worker and back: what more bytes take, so that what any number of them takes is left out."""
+    fastest = {}
+    with cluster.connect("local", workers=1) as client:
+        for size in (small, large):
+            there = np.random.default_rng(0).integers(0, 256, size, np.uint8)
+            times = []
+            for _ in range(repeats):
+                began = time.perf_counter()
+                client.submit(np.copy, there, pure=False).result()
+                times.append(time.perf_counter() - began)
+            fastest[size] = min(times)
+    return 2 * (large - small) / (fastest[large] - fastest[small])
 
 
 def _killed(data: Recordings, kills: int) -> dict[str, Any]:

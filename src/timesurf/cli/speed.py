@@ -103,20 +103,11 @@ def bench_workers(
     with console.status("Measuring ...") as status:
         result = workers.run(quick=quick, progress=lambda what: status.update(f"Measuring: {what} ..."))
     table = Table(title="A batch on so many workers; 0: one core, without Dask")
-    for column in (
-        "recordings",
-        "workers",
-        "ms",
-        "faster than 1",
-        "simulated ms",
-        "sent kB",
-        "received kB",
-        "same bits",
-    ):
+    for column in ("batch", "workers", "ms", "faster than 1", "on paper", "kB sent", "kB back", "same bits"):
         table.add_column(column, justify="right")
     told = {(row["batch"], row["workers"]): row["simulated"] for row in result["simulated"]["batches"]}
     ones = {row["batch"]: row["seconds"] for row in result["rows"] if row["workers"] == 1}
-    for row in result["rows"]:
+    for row in sorted(result["rows"], key=lambda row: (row["batch"], row["workers"])):
         paper = told.get((row["batch"], row["workers"]))
         table.add_row(
             f"{row['batch']}", f"{row['workers']}", f"{1e3 * row['seconds']:.0f}",

@@ -13,13 +13,13 @@ Events travel once, or not at all where they lie in a file that all workers see.
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -259,7 +259,7 @@ def _added(found: dict[lanes.Node, cpu.Sums], a: int, b: int) -> cpu.Sums:
 
 _known: dict[str, tuple[int, Parameters]] = {}  # the latest weights of each network
 _KEPT_NETWORKS = 8
-_lock = Lock()
+_lock = threading.Lock()
 
 
 def _learn(
