@@ -7,7 +7,7 @@
 | it at work     | `separability`, `decision`, `confusion`, `matrix`, `early`, `learning_curves`  |
 | the same, live | `animate`                                                                      |
 | benchmarks     | `compare_features`, `continual`, `digits`, `growth`, `incremental`, `realism`, |
-|                | `scaling`, `sensitivity`, `study`: each makes a whole figure                   |
+|                | `scaling`, `search`, `sensitivity`, `study`: each makes a whole figure         |
 
 The others draw into the `ax` they are given, or into one of a new figure, and return it:
 `plots.decision(network, recording).figure.savefig("decision.png")`. Layers count from 0, as in `Network.transform`;
@@ -18,6 +18,7 @@ from timesurf.plots.events import kept, space_time, surface
 from timesurf.plots.movie import animate
 from timesurf.plots.network import centroid, centroids, thresholds
 from timesurf.plots.running import confusion, decision, early, learning_curves, matrix, separability
+from timesurf.plots.searching import search
 from timesurf.plots.style import figure
 from timesurf.plots.tables import (
     compare_features,
@@ -49,6 +50,7 @@ __all__ = [
     "matrix",
     "realism",
     "scaling",
+    "search",
     "sensitivity",
     "separability",
     "space_time",

@@ -1,0 +1,154 @@
+"""What a search found: which settings matter, which are best, and how these do on recordings that no trial has seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from timesurf.layers import Layer
+from timesurf.modelfile import layer_to_dict
+from timesurf.presets import Preset
+from timesurf.rule import RATES
+from timesurf.search.space import Range, Space, Value
+from timesurf.search.study import Row, distributions, optuna
+from timesurf.search.workers import Workers
+from timesurf.times import microseconds, readable
+
+Figures = dict[str, list[float]]  # one value a network, in each list
+
+
+def importance(rows: list[Row], space: Space, seed: int = 0) -> dict[str, dict[str, float]]:
+    """How much of what varies in each objective each setting explains by itself (fANOVA); shares, the largest first.
+
+    Trials that were given up count with what they had reached: bad settings tell what matters as well as good ones do.
+    An objective that never varies is left out.
+    """
+    kit, found = optuna(), {}
+    for objective in ("accuracy", "kept"):
+        values = [row[objective][-1] for row in rows]
+        if len(set(values)) < 2:
+            continue
+        study = kit.create_study()  # of one objective, in memory
+        study.add_trials(
+            kit.trial.create_trial(
+                params=_inside(row["values"], space), distributions=distributions(space), value=value
+            )
+            for row, value in zip(rows, values, strict=True)
+        )
+        judge = kit.importance.FanovaImportanceEvaluator(seed=seed)
+        shares = kit.importance.get_param_importances(study, evaluator=judge)
+        found[objective] = {name: float(share) for name, share in shares.items()}
+    return found
+
+
+def _inside(values: dict[str, Value], space: Space) -> dict[str, Value]:
+    """Values whose last digits, rounded, have left the range at its ends."""
+    options = space.options
+    return {n: o.nearest(v) if isinstance(o := options[n], Range) else v for n, v in values.items()}
+
+
+def finalists(rows: list[Row], space: Space, number: int) -> list[dict[str, Value]]:
+    """The defaults, then the best of the other trials: most recordings right, of equals the fewest events kept."""
+    whole = sorted(
+        (row for row in rows if row["ended"] == "whole"), key=lambda row: (-row["marks"][0], row["marks"][1])
+    )
+    found = [space.defaults]
+    for row in whole:
+        if len(found) <= number and row["values"] not in found:
+            found.append(row["values"])
+    return found
+
+
+def judged(workers: Workers, settings: list[Preset], seeds: range) -> list[Figures]:
+    """Figures of each of some settings, a network a seed."""
+    begun = [[workers.submit(preset, seed) for seed in seeds] for preset in settings]
+    found = []
+    for networks in begun:
+        ended = [network.result() for network in networks]
+        found.append(
+            {
+                "accuracy": [one.accuracy[-1] for one in ended],
+                "events_right": [one.events_right for one in ended],
+                "kept": [one.kept[-1] for one in ended],
+            }
+        )
+    return found
+
+
+def chosen(figures: list[Figures]) -> int:
+    """Which of the finalists is best: of those no worse than the first in either objective, the most right.
+
+    Of equals it is the one that keeps least. The first are the defaults, so what is chosen is at least as good.
+
+    >>> defaults = {"accuracy": [0.9, 1.0], "kept": [0.2, 0.2]}
+    >>> chosen([defaults, {"accuracy": [1.0, 1.0], "kept": [0.3, 0.2]}, {"accuracy": [0.95, 0.95], "kept": [0.1, 0.1]}])
+    2
+    """
+    means = [(float(np.mean(of["accuracy"])), float(np.mean(of["kept"]))) for of in figures]
+    fit = [n for n, (right, kept) in enumerate(means) if no_worse((right, kept), means[0])]
+    return max(fit, key=lambda n: (round(means[n][0], 9), -means[n][1]))
+
+
+def no_worse(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether at least as many recordings are right and at most as many events are kept, rounding of means aside."""
+    return one[0] >= other[0] - 1e-9 and one[1] <= other[1] + 1e-9
+
+
+def snippet(preset: Preset, seed: int = 0) -> str:
+    """Python that trains a network with these settings.
+
+    >>> from timesurf.presets import SENTENCES
+    >>> print(snippet(SENTENCES))
+    from timesurf import Full, Sup3rClassifier, Tile
+    <BLANKLINE>
+    layers = [
+        Tile((5, 5), units=3, tau="2 ms", feedback_tau="2 ms"),
+        Tile((3, 1), units=6, tau="1 us", feedback_tau="100 us"),
+        Full(tau="1 us", feedback_tau="10 us"),
+    ]
+    classifier = Sup3rClassifier(
+        layers, passes=6, batch_size=None, decay=False, keep=None,
+        alpha=0.0001, beta=0.0001, gamma=0.0001, delta=5e-06, d=0.3,
+        start='mean', zeta=0.1, margin=1.4, sample=20, random_state=0,
+    ).fit(recordings)
+    """
+    rule = preset.rule.to_dict()
+    rates = {name: rule[name] for name in RATES}
+    usual = type(preset.rule)().to_dict()
+    rates |= {name: value for name, value in rule.items() if name not in RATES and value != usual[name]}
+    start = preset.starting() | {"random_state": seed}
+    if preset.margin == float("inf"):
+        start["margin"] = _Code('float("inf")')
+    used = sorted({type(layer).__name__ for layer in preset.layers} | {"Sup3rClassifier"})
+    lines = [f"from timesurf import {', '.join(used)}", "", "layers = ["]
+    lines += [f"    {_layer(layer)}," for layer in preset.layers]
+    lines += ["]", "classifier = Sup3rClassifier("]
+    lines += [f"    layers, {_arguments(preset.learning())},"]
+    lines += [f"    {_arguments(some)}," for some in (rates, start)]
+    return "\n".join([*lines, ").fit(recordings)"])
+
+
+class _Code(str):
+    """Text that stands for itself."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def _layer(layer: Layer) -> str:
+    about = layer_to_dict(layer)
+    kind = about.pop("kind")
+    first = [repr(about.pop(name)) for name in ("size", "shape") if name in about]
+    times = {name: _time(about.pop(name)) for name in ("tau", "feedback_tau")}
+    rest = _arguments({name: value for name, value in about.items() if value is not None} | times)
+    return f"{kind}({', '.join([*first, rest])})"
+
+
+def _time(us: float) -> _Code:
+    """As people write it, where that is the same time to the last digit."""
+    return _Code(f'"{readable(us)}"') if microseconds(readable(us)) == us else _Code(us)
+
+
+def _arguments(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in values.items())
