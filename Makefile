@@ -66,7 +66,7 @@ endif
 .venv/oldest.done: pyproject.toml requirements/oldest.txt | .venv/bin/python
 	@$(PYTHON) -m venv --clear .venv/oldest
 	@.venv/oldest/bin/python -m pip --quiet --disable-pip-version-check install --constraint requirements/oldest.txt \
-		--editable '.[formats,plots]' hypothesis pytest
+		--editable '.[formats,plots,search]' hypothesis pytest
 	@touch $@
 
 .venv/%.done: pyproject.toml | .venv/bin/python

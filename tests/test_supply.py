@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
-OPTIONAL = ("cupy", "faery", "matplotlib", "tonic", "torch")
+OPTIONAL = ("cupy", "faery", "matplotlib", "optuna", "tonic", "torch")
 # Stops at the first use of the network, whoever would catch an error.
 OFFLINE = """
 import os, sys
@@ -76,7 +76,9 @@ def test_the_oldest_versions_are_those_that_pyproject_states():
     lines = (ROOT / "requirements" / "oldest.txt").read_text().splitlines()
     oldest = {one.name: str(one.specifier) for one in map(Requirement, lines[1:])}
     tools = [one for one in map(Requirement, EXTRAS["dev"]) if one.name in ("hypothesis", "pytest")]
-    lowest = {one.name: str(one.specifier).removeprefix(">=") for one in (*stated("formats", "plots"), *tools)}
+    lowest = {
+        one.name: str(one.specifier).removeprefix(">=") for one in (*stated("formats", "plots", "search"), *tools)
+    }
     assert {name: f"=={number + '.0' * (2 - number.count('.'))}" for name, number in lowest.items()} == oldest
 
 

@@ -12,7 +12,7 @@ MOST_USED = (
 GROUPS = {
     "Events and data": ("events", "io", "transforms", "datasets", "times"),
     "The network and the rule": ("layers", "rule", "init", "model", "estimator", "presets", "modelfile"),
-    "Learning": ("training", "checkpoints", "adapting", "growth", "together"),
+    "Learning": ("training", "checkpoints", "adapting", "growth", "together", "search"),
     "Live streams": ("stream", "backlog"),
     "Many machines, many settings": ("cluster", "decisions", "remote", "search"),
     "Figures and pictures": ("metrics", "plots", "report"),

@@ -54,6 +54,7 @@ def search(
 
     Example: timesurf search digits.npz --preset nmnist --trials 100 --out digits.search
     """
+    from timesurf import report
     from timesurf import search as searching
     from timesurf.presets import named
     from timesurf.search.study import optuna
@@ -61,15 +62,16 @@ def search(
     optuna().logging.set_verbosity(optuna().logging.WARNING)
     parts = _parts(data, preset, split, validation, test, recordings, seed)
     out.mkdir(parents=True, exist_ok=True)
-    best = (-1.0, 1.0)
     with counted("searching") as counts:
 
-        def told(row: dict[str, Any], done: int) -> None:
-            nonlocal best
+        def told(row: dict[str, Any], done: int, leads: bool) -> None:
             counts(done, trials)
-            if row["marks"] and (row["marks"][0], -row["marks"][1]) > (best[0], -best[1]):
-                best = row["marks"][0], row["marks"][1]
-                console.print(f"trial {row['number']}: {_figures(*best)}", highlight=False)
+            if leads:
+                console.print(
+                    f"trial {row['number']}: {row['accuracy'][-1]:.1%} of recordings right, {row['kept'][-1]:.2%} of "
+                    "events kept",
+                    highlight=False,
+                )
 
         result = searching.run(
             parts, named(preset, len(parts.train)), trials=trials, minutes=minutes, seed=seed, passes=passes,
@@ -80,6 +82,7 @@ def search(
     result = {"command": sys.argv, "data": data or "sentences", **result}
     _show(result)
     write_json(out / "search.json", result)
+    console.print(f"Report written to {report.write_search(result, out / 'search.html')}", highlight=False)
     _draw(out / "search.png", result)
     if result["stopped"]:
         console.print("Stopped. The same command goes on.", highlight=False)
@@ -135,7 +138,9 @@ def _show(result: dict[str, Any]) -> None:
         table.add_column(column, justify="left" if column == "changed most" else "right")
     for number in result["front"]:
         row = rows[number]
-        table.add_row(str(number), *_shares(row["accuracy"][-1], row["kept"][-1]), _changes(result, row["values"]))
+        table.add_row(
+            str(number), f"{row['accuracy'][-1]:.1%}", f"{row['kept'][-1]:.2%}", _changes(result, row["values"])
+        )
     console.print(table)
     table = Table(title="What matters: share of what varies that a setting explains by itself (fANOVA)")
     for column in ("setting", "recordings right", "events kept"):
@@ -152,9 +157,11 @@ def _show(result: dict[str, Any]) -> None:
         for title, of in (("defaults", tested["defaults"]), ("found", tested["chosen"])):
             table.add_row(title, *(f"{np.mean(of[figure]):.2%}" for figure in ("accuracy", "events_right", "kept")))
         console.print(table)
-        verdict = "at least as good as the defaults in both" if tested["at_least_as_good"] else "not as good in both"
+        right, kept = (f"{100 * by:+.2f} ± {100 * error:.2f} points" for by, error in tested["gains"].values())
+        verdict = "at least" if tested["at_least_as_good"] else "not"
         same = tested["values"] == result["defaults"]
-        console.print("Nothing was better than the defaults." if same else f"What was found is {verdict}.")
+        told = f"What was found is {verdict} as good as the defaults: recordings right {right}, events spared {kept}."
+        console.print("Nothing was better than the defaults." if same else told, highlight=False)
         console.print("To train it:\n", highlight=False)
         console.print(tested["python"], highlight=False, soft_wrap=True)
     counts = ", ".join(f"{ended.count(how)} {how}" for how in ("whole", "pruned", "diverged"))
@@ -172,14 +179,6 @@ def _changes(result: dict[str, Any], values: dict[str, Any], most: int = 3) -> s
     }
     far = sorted(factors, key=lambda name: -abs(math.log(factors[name])))[:most]
     return ", ".join(f"{name} x {factors[name]:.2g}" for name in far) or "nothing: the defaults"
-
-
-def _figures(right: float, kept: float) -> str:
-    return "{} of recordings right, {} of events kept".format(*_shares(right, kept))
-
-
-def _shares(*shares: float) -> tuple[str, ...]:
-    return tuple(f"{share:.1%}" for share in shares)
 
 
 def _draw(path: Path, result: dict[str, Any]) -> None:

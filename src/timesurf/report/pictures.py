@@ -193,14 +193,25 @@ def points(t: Array, y: Array, kept: Array, *, ylabel: str, high: int, words: st
     axis = _Axis(0, max(float(t[-1]), 1e-3))
     across = axis.place(t)
     down = _TOP + (y + 0.5) / high * (_BOTTOM - _TOP)
+    name = tag("text", ylabel, x=12, y=(_TOP + _BOTTOM) / 2, text_anchor="middle")
+    ends = [_level(_TOP + (v + 0.5) / high * (_BOTTOM - _TOP), str(v)) for v in sorted({0, high - 1})]
+    return _svg(words, *ends, name, _x_axis(axis, "ms"), *_clouds(across, down, kept))
+
+
+def trade(x: Array, y: Array, full: Array, *, xlabel: str, words: str) -> Html:
+    """Shares against shares: dots, and crosses where `full` is not."""
+    axis = _Axis(0, 100)
+    clouds = _clouds(axis.place(100 * x), _BOTTOM - y * (_BOTTOM - _TOP), full)
+    return _svg(words, _share_axis(), _x_axis(axis, xlabel), *clouds)
+
+
+def _clouds(across: Array, down: Array, kept: Array) -> list[Html]:
+    """Crosses, then dots where it is kept."""
     dots = "".join(f"M{number(a)} {number(b)}h0" for a, b in zip(across[kept], down[kept], strict=True))
     crosses = "".join(
         f"M{number(a - 1.5)} {number(b - 1.5)}l3 3m0-3l-3 3" for a, b in zip(across[~kept], down[~kept], strict=True)
     )
-    name = tag("text", ylabel, x=12, y=(_TOP + _BOTTOM) / 2, text_anchor="middle")
-    ends = [_level(_TOP + (v + 0.5) / high * (_BOTTOM - _TOP), str(v)) for v in sorted({0, high - 1})]
-    clouds = [tag("path", d=d, class_=look) for d, look in ((crosses, "rejected"), (dots, "kept")) if d]
-    return _svg(words, *ends, name, _x_axis(axis, "ms"), *clouds)
+    return [tag("path", d=d, class_=look) for d, look in ((crosses, "rejected"), (dots, "kept")) if d]
 
 
 def bars(rows: Sequence[tuple[str, Sequence[float]]], names: Sequence[str] = (), full: float = 1) -> Html:

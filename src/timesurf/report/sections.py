@@ -99,18 +99,18 @@ def settings(found: Findings) -> Html:
         about["command"] = shlex.join(map(str, about["command"]))
     asked, chosen = about.pop("config", None), about.pop("settings", None)
     groups = {"What was asked for": asked, "All settings": chosen, "Command, seed, versions, machine": about}
-    parts = [folded(name, table((), _flat(values))) for name, values in groups.items() if values]
+    parts = [folded(name, table((), flat(values))) for name, values in groups.items() if values]
     return joined(parts) if parts else tag("p", "This run kept no settings.")
 
 
-def _flat(values: Any, name: str = "") -> Iterable[tuple[str, str]]:
+def flat(values: Any, name: str = "") -> Iterable[tuple[str, str]]:
     """Nested settings as pairs of a dotted name and a value."""
     if isinstance(values, dict):
         for key, value in values.items():
-            yield from _flat(value, f"{name}.{key}" if name else str(key))
+            yield from flat(value, f"{name}.{key}" if name else str(key))
     elif isinstance(values, list | tuple) and any(isinstance(value, dict) for value in values):
         for n, value in enumerate(values, start=1):
-            yield from _flat(value, f"{name}.{n}")
+            yield from flat(value, f"{name}.{n}")
     else:
         yield name or "value", ", ".join(map(str, values)) if isinstance(values, list | tuple) else str(values)
 

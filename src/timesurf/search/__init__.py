@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
@@ -26,7 +26,7 @@ from timesurf.events import Recordings
 from timesurf.presets import Preset
 from timesurf.search import findings
 from timesurf.search.space import Options, Range, Space, Value, narrowed
-from timesurf.search.study import Row, Study, optuna
+from timesurf.search.study import Study, Told, optuna
 from timesurf.search.trial import Task
 from timesurf.search.workers import Workers, workers
 from timesurf.training import hold_out
@@ -94,7 +94,7 @@ def run(
     grace: float = 60.0,
     networks: int = 5,
     best: int = 5,
-    told: Callable[[Row, int], None] | None = None,
+    told: Told | None = None,
 ) -> dict[str, Any]:
     """Search around a preset, then train the best settings and the preset's own anew and test both on `parts.test`.
 
@@ -109,7 +109,7 @@ def run(
     grace : seconds without a sign of life after which a trial of another machine is made again
     networks, best : how many networks, of new seeds, judge each of the best so many settings beside the defaults, and
         how many more then test the one chosen
-    told : called with every trial that ends here, and how many there are
+    told : called with every trial that ends here, how many there are, and whether it is on the front
 
     What comes back is ready for JSON. Ctrl-C ends the search, not the program: `stopped` is then true, and what would
     have followed the trials is missing.
@@ -191,8 +191,8 @@ def _tested(crew: Workers, space: Space, finalists: list[dict[str, Any]], seed: 
     values = next(one["values"] for one in finalists if one["chosen"])
     winner = space.settings(values)
     defaults, chosen = findings.judged(crew, [space.preset, winner], range(seed, seed + networks))
-    means = [(float(np.mean(of["accuracy"])), float(np.mean(of["kept"]))) for of in (chosen, defaults)]
+    gains = findings.gains(chosen, defaults)
     return {
-        "values": values, "settings": winner.to_dict(), "defaults": defaults, "chosen": chosen,
-        "at_least_as_good": findings.no_worse(*means), "python": findings.snippet(winner),
+        "values": values, "settings": winner.to_dict(), "defaults": defaults, "chosen": chosen, "gains": gains,
+        "at_least_as_good": findings.at_least_as_good(gains), "python": findings.snippet(winner),
     }  # fmt: skip

@@ -16,6 +16,7 @@ from timesurf.search.workers import Workers
 from timesurf.times import microseconds, readable
 
 Figures = dict[str, list[float]]  # one value a network, in each list
+_DOUBT = 2.0  # standard errors
 
 
 def importance(rows: list[Row], space: Space, seed: int = 0) -> dict[str, dict[str, float]]:
@@ -85,14 +86,29 @@ def chosen(figures: list[Figures]) -> int:
     >>> chosen([defaults, {"accuracy": [1.0, 1.0], "kept": [0.3, 0.2]}, {"accuracy": [0.95, 0.95], "kept": [0.1, 0.1]}])
     2
     """
-    means = [(float(np.mean(of["accuracy"])), float(np.mean(of["kept"]))) for of in figures]
-    fit = [n for n, (right, kept) in enumerate(means) if no_worse((right, kept), means[0])]
-    return max(fit, key=lambda n: (round(means[n][0], 9), -means[n][1]))
+    means = [(float(np.mean(of["accuracy"])), -float(np.mean(of["kept"]))) for of in figures]
+    means = [(round(right, 9), round(spared, 9)) for right, spared in means]  # sums of equals in another order
+    fit = [n for n, (right, spared) in enumerate(means) if right >= means[0][0] and spared >= means[0][1]]
+    return max(fit, key=lambda n: means[n])
 
 
-def no_worse(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    """Whether at least as many recordings are right and at most as many events are kept, rounding of means aside."""
-    return one[0] >= other[0] - 1e-9 and one[1] <= other[1] + 1e-9
+def gains(chosen: Figures, defaults: Figures) -> dict[str, list[float]]:
+    """How much better than the defaults, with the standard error of that; the networks are paired by their seeds.
+
+    >>> gains({"accuracy": [1.0, 1.0], "kept": [0.1, 0.3]}, {"accuracy": [0.9, 0.9], "kept": [0.2, 0.2]})
+    {'accuracy': [0.1, 0.0], 'kept': [0.0, 0.1]}
+    """
+    found = {}
+    for objective, sign in (("accuracy", 1), ("kept", -1)):
+        by = sign * np.subtract(chosen[objective], defaults[objective])
+        error = by.std(ddof=1) / np.sqrt(len(by)) if len(by) > 1 else 0.0
+        found[objective] = [round(float(by.mean()), 9) + 0.0, round(float(error), 9)]
+    return found
+
+
+def at_least_as_good(gains: dict[str, list[float]]) -> bool:
+    """Whether no objective is worse by more than the choice of seeds can explain."""
+    return all(by >= -_DOUBT * error for by, error in gains.values())
 
 
 def snippet(preset: Preset, seed: int = 0) -> str:

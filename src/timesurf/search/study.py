@@ -22,6 +22,7 @@ from timesurf.search.trial import Measured, bars
 from timesurf.search.workers import Workers
 
 Row = dict[str, Any]  # a finished trial, ready for JSON
+Told = Callable[[Row, int, bool], None]
 _PULSES = 4  # signs of life in the time after which there should have been one
 _LOOKS = 0.2  # s, between looks at trials that others run
 _TRIES = 5  # to open a database that others open at the same time
@@ -126,6 +127,10 @@ class Study:
         trial.set_user_attr("worker", _worker())
         return trial
 
+    def _place(self, trial: Any) -> int:
+        """How many trials, finished or running, come before this one: of two who ask for the last, one gets it."""
+        return sum(other.number < trial.number for other in self._trials("COMPLETE", "PRUNED", "RUNNING"))
+
     def tell(self, trial: Any, measured: Measured) -> Row | None:
         """Keep what came of a trial. None: it was taken for dead meanwhile, and others have made it again."""
         about = {
@@ -168,14 +173,14 @@ class Study:
         seed: int = 0,
         seconds: float | None = None,
         grace: float = 60.0,
-        told: Callable[[Row, int], None] | None = None,
+        told: Told | None = None,
     ) -> bool:
         """Make trials until there are so many in all, by whomever; False if Ctrl-C ended it before.
 
         seconds : begin none after this time
         grace : seconds without a sign of life after which a trial of another machine is taken for dead; on this machine
             it is as soon as its process is gone
-        told : called with every trial that ends here, and how many there are
+        told : called with every trial that ends here, how many there are, and whether it is on the front
         """
         began, mine, watch = time.monotonic(), dict[Future[Measured], Any](), _Watch(grace)
         pulse = 0
@@ -188,6 +193,9 @@ class Study:
                 late = seconds is not None and time.monotonic() - began >= seconds
                 for _ in range(0 if late else min(workers.jobs - len(mine), trials - done - running)):
                     trial = self.ask(seed)
+                    if self._place(trial) >= trials:  # others asked at the same moment
+                        self.give_back(trial)
+                        break
                     mine[workers.submit(self.space.settings(trial.params), seed, self.bars())] = trial
                 if not mine:
                     if late or not running:
@@ -199,7 +207,7 @@ class Study:
                     row = self.tell(mine[future], future.result())
                     del mine[future]
                     if told and row:
-                        told(row, len(self._trials("COMPLETE", "PRUNED")))
+                        told(row, len(self._trials("COMPLETE", "PRUNED")), row["number"] in self.front())
                 pulse += 1
                 for trial in mine.values():
                     trial.set_user_attr("pulse", pulse)

@@ -82,7 +82,7 @@ def workers(task: Task, jobs: int = 1, dask: str | None = None) -> Iterator[Work
     except ImportError as error:
         raise MissingEngineError("Trials on Dask's workers need distributed: pip install 'timesurf[dask]'.") from error
     where = (
-        {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
+        {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": ":0"}
         if dask == "local"
         else {"address": dask}
     )
