@@ -158,14 +158,14 @@ def _show(result: dict[str, Any]) -> None:
             table.add_row(title, *(f"{np.mean(of[figure]):.2%}" for figure in ("accuracy", "events_right", "kept")))
         console.print(table)
         right, kept = (f"{100 * by:+.2f} ± {100 * error:.2f} points" for by, error in tested["gains"].values())
-        verdict = "at least" if tested["at_least_as_good"] else "not"
         same = tested["values"] == result["defaults"]
-        told = f"What was found is {verdict} as good as the defaults: recordings right {right}, events spared {kept}."
+        told = f"What was found is {tested['verdict']}: recordings right {right}, events spared {kept}."
         console.print("Nothing was better than the defaults." if same else told, highlight=False)
         console.print("To train it:\n", highlight=False)
         console.print(tested["python"], highlight=False, soft_wrap=True)
     counts = ", ".join(f"{ended.count(how)} {how}" for how in ("whole", "pruned", "diverged"))
-    console.print(f"\n{len(ended)} trials ({counts}), {result['seconds']:.0f} s.", highlight=False)
+    again = f", {result['interrupted']} interrupted and made again" if result["interrupted"] else ""
+    console.print(f"\n{len(ended)} trials ({counts}{again}), {result['seconds']:.0f} s.", highlight=False)
 
 
 def _changes(result: dict[str, Any], values: dict[str, Any], most: int = 3) -> str:

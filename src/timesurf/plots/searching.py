@@ -48,7 +48,7 @@ def _trade(ax: Axes, result: dict[str, Any]) -> None:
     if found:
         ax.scatter(*_points(found[:1]), s=130, color=style.ORANGE, marker="*", label="chosen", zorder=3)
     ax.set(xlabel="events kept, %", ylabel="held-out recordings right, %", title="trials")
-    ax.legend(fontsize=8, loc="lower right")
+    ax.legend(fontsize=8)
 
 
 def _points(rows: list[dict[str, Any]]) -> tuple[list[float], list[float]]:

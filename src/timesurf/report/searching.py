@@ -41,11 +41,10 @@ def tested(result: Result) -> Html:
         for title, of in (("defaults", test["defaults"]), ("chosen", test["chosen"]))
     ]
     networks = len(test["chosen"]["kept"])
-    verdict = "at least as good as the defaults" if test["at_least_as_good"] else "not as good as the defaults"
     right, kept = (f"{100 * by:+.2f} points (standard error {100 * error:.2f})" for by, error in test["gains"].values())
     told = (
         f"Means of {count(networks, 'network')} each, on recordings that no trial has seen. What was chosen is "
-        f"{verdict}: {right} of recordings right, {kept} of events spared."
+        f"{test['verdict']}: {right} of recordings right, {kept} of events spared."
     )
     changes = [(name, _short(result["defaults"][name]), _short(value)) for name, value in test["values"].items()]
     return joined(

@@ -168,6 +168,7 @@ def run(
         "importance": findings.importance(rows, space, seed),
         "defaults": space.defaults,
         "chance": task.chance,
+        "interrupted": study.interrupted(),
         "trials": rows,
         "settings": settings | problem,
         "machine": about,
@@ -194,5 +195,5 @@ def _tested(crew: Workers, space: Space, finalists: list[dict[str, Any]], seed: 
     gains = findings.gains(chosen, defaults)
     return {
         "values": values, "settings": winner.to_dict(), "defaults": defaults, "chosen": chosen, "gains": gains,
-        "at_least_as_good": findings.at_least_as_good(gains), "python": findings.snippet(winner),
+        "verdict": findings.verdict(gains), "python": findings.snippet(winner),
     }  # fmt: skip

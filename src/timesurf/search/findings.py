@@ -106,9 +106,17 @@ def gains(chosen: Figures, defaults: Figures) -> dict[str, list[float]]:
     return found
 
 
-def at_least_as_good(gains: dict[str, list[float]]) -> bool:
-    """Whether no objective is worse by more than the choice of seeds can explain."""
-    return all(by >= -_DOUBT * error for by, error in gains.values())
+def verdict(gains: dict[str, list[float]]) -> str:
+    """What gains on fresh recordings say.
+
+    >>> verdict({"accuracy": [0.0, 0.0], "kept": [0.01, 0.002]}), verdict({"accuracy": [-0.01, 0.02], "kept": [0.1, 0]})
+    ('at least as good as the defaults', 'as good as the defaults, as far as so few networks can tell')
+    """
+    if all(by >= 0 for by, _ in gains.values()):
+        return "at least as good as the defaults"
+    if all(by >= -_DOUBT * error for by, error in gains.values()):
+        return "as good as the defaults, as far as so few networks can tell"
+    return "not as good as the defaults"
 
 
 def snippet(preset: Preset, seed: int = 0) -> str:

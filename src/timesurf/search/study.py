@@ -24,7 +24,7 @@ from timesurf.search.workers import Workers
 Row = dict[str, Any]  # a finished trial, ready for JSON
 Told = Callable[[Row, int, bool], None]
 _PULSES = 4  # signs of life in the time after which there should have been one
-_LOOKS = 0.2  # s, between looks at trials that others run
+_LOOKS = 0.5  # s, between looks at trials that others run
 _TRIES = 5  # to open a database that others open at the same time
 
 
@@ -60,13 +60,14 @@ class Study:
         known = self._study.user_attrs.get("problem")
         if known is None:
             self._study.set_user_attr("problem", problem)
-            self._study.enqueue_trial(space.defaults, user_attrs={"defaults": True})
         elif known != problem:
             differ = ", ".join(key for key in problem.keys() | known.keys() if problem.get(key) != known.get(key))
             raise SettingError(
                 f"The study {name!r} in {storage} was begun with another {differ}. "
                 "Give what it was begun with, or begin another: elsewhere, or under another name."
             )
+        if not any(t.user_attrs.get("defaults") for t in self._trials("COMPLETE", "PRUNED", "RUNNING", "WAITING")):
+            self._study.enqueue_trial(space.defaults, user_attrs={"defaults": True})
 
     def _opened(self, storage: str | None, name: str) -> Any:
         from sqlalchemy.exc import SQLAlchemyError
@@ -92,6 +93,10 @@ class Study:
     def rows(self) -> list[Row]:
         """Trials that are finished, first to last."""
         return [self._row(trial) for trial in self._trials("COMPLETE", "PRUNED")]
+
+    def interrupted(self) -> int:
+        """How many trials were not brought to an end, and made again."""
+        return len(self._trials("FAIL"))
 
     def front(self) -> list[int]:
         """Numbers of the trials that no other beats in one objective without losing in the other, most right first."""
