@@ -57,7 +57,7 @@ def search(
     from timesurf import report
     from timesurf import search as searching
     from timesurf.presets import named
-    from timesurf.search.study import optuna
+    from timesurf.search.study import optuna, veiled
 
     optuna().logging.set_verbosity(optuna().logging.WARNING)
     parts = _parts(data, preset, split, validation, test, recordings, seed)
@@ -79,7 +79,7 @@ def search(
             storage=storage or f"sqlite:///{(out / 'search.db').resolve()}", name=name, engine=engine, threads=threads,
             jobs=jobs, dask=dask, grace=grace, networks=networks, told=told,
         )  # fmt: skip
-    result = {"command": sys.argv, "data": data or "sentences", **result}
+    result = {"command": [veiled(word) for word in sys.argv], "data": data or "sentences", **result}
     _show(result)
     write_json(out / "search.json", result)
     console.print(f"Report written to {report.write_search(result, out / 'search.html')}", highlight=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -37,6 +38,15 @@ def optuna() -> Any:
     return optuna
 
 
+def veiled(url: str) -> str:
+    """A URL without its password.
+
+    >>> veiled("postgresql://me:secret@there/searches")
+    'postgresql://me:***@there/searches'
+    """
+    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", url)
+
+
 class Study:
     """Trials over a space, by two objectives.
 
@@ -63,7 +73,7 @@ class Study:
         elif known != problem:
             differ = ", ".join(key for key in problem.keys() | known.keys() if problem.get(key) != known.get(key))
             raise SettingError(
-                f"The study {name!r} in {storage} was begun with another {differ}. "
+                f"The study {name!r} in {veiled(str(storage))} was begun with another {differ}. "
                 "Give what it was begun with, or begin another: elsewhere, or under another name."
             )
         if not any(t.user_attrs.get("defaults") for t in self._trials("COMPLETE", "PRUNED", "RUNNING", "WAITING")):
@@ -81,11 +91,9 @@ class Study:
                     study_name=name, directions=["maximize", "minimize"], load_if_exists=True,
                 )  # fmt: skip
             except (ImportError, SQLAlchemyError, self._optuna.exceptions.OptunaError) as error:
-                if (
-                    isinstance(error, ImportError) or not left
-                ):  # two that make tables at once: one fails, and tries again
-                    raise SettingError(f"storage = {storage!r} cannot be opened: {error}") from error
-                time.sleep(_LOOKS)
+                if isinstance(error, ImportError) or not left:
+                    raise SettingError(f"storage = {veiled(str(storage))!r} cannot be opened: {error}") from error
+                time.sleep(_LOOKS)  # of two that make tables at once one fails
         raise AssertionError
 
     # ------------------------------------------------------------------ what there is
