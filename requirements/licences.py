@@ -43,7 +43,9 @@ def table() -> str:
     """Markdown: each package, why it is there, its licence."""
     extras = PROJECT["optional-dependencies"]
     runtime = needed(PROJECT["dependencies"])
-    groups = {"always": runtime} | {extra: needed(extras[extra]) - runtime for extra in ("plots", "formats", "dask", "search")}
+    groups = {"always": runtime} | {
+        extra: needed(extras[extra]) - runtime for extra in ("plots", "formats", "dask", "search")
+    }
     rows = [f"| {name} | {group} | {licence(name)} |" for group, names in groups.items() for name in sorted(names)]
     return "\n".join(["| package | installed | licence |", "|---|---|---|", *rows])
 

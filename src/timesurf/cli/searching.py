@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Config, Engine, Seed, Split, app, console, counted, write_json, write_plot
+from timesurf.cli.app import Config, Dask, Engine, Seed, Split, app, console, counted, write_json, write_plot
 from timesurf.cli.data import load, needs_labels, prepared
 from timesurf.errors import MissingEngineError, SettingError
 
@@ -37,9 +37,9 @@ def search(
     networks: Annotated[int, typer.Option(min=1, help="That judge each finalist, and test the best.")] = 5,
     jobs: Annotated[int, typer.Option(min=1, help="Trials at a time.")] = 1,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Cores of a trial; default: all, divided by --jobs.")
+        int | None, typer.Option(min=1, help="Cores of a trial; default: all / --jobs; on Dask 1.")
     ] = None,
-    dask: Annotated[str | None, typer.Option(help="Run trials on Dask: local, or a scheduler's address.")] = None,
+    dask: Dask = None,
     storage: Annotated[
         str | None, typer.Option(help="Database for many machines, as a URL of SQLAlchemy's; default: OUT/search.db")
     ] = None,

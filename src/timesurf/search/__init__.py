@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from timesurf import engines
 from timesurf.bench import machine
 from timesurf.datasets import sentences
 from timesurf.errors import EventError, SettingError
@@ -104,7 +105,7 @@ def run(
     passes : of each trial, in place of the preset's
     only, fix, vary : what may change; see `narrowed`
     storage, name : database of the study as a URL of SQLAlchemy's, and its name there; None: in memory, and lost
-    engine, threads : what computes a trial, and on how many cores; None: all, divided among `jobs`
+    engine, threads : what computes a trial, and on how many cores; None: all, divided among `jobs`; on Dask one
     jobs, dask : trials at a time; "local" or the address of a scheduler, to run them on Dask's workers
     grace : seconds without a sign of life after which a trial of another machine is made again
     networks, best : how many networks, of new seeds, judge each of the best so many settings beside the defaults, and
@@ -124,12 +125,14 @@ def run(
     if trials < 1 or jobs < 1 or networks < 1 or best < 0:
         raise SettingError("trials, jobs and networks must be at least 1.")
     began = time.perf_counter()
-    about = machine.describe(engine) | {"optuna": version("optuna")}
+    if dask is None:
+        engines.load(engine)  # says now what is missing
+    about = machine.describe("cpu" if dask else engine) | {"optuna": version("optuna")}
     preset = preset if passes is None else replace(preset, passes=passes)
     if preset.passes < 1:
         raise SettingError("A trial needs at least one pass.")
     space = narrowed(preset, only=only, fix=fix, vary=vary)
-    threads = threads or max(about["cores"] // jobs, 1)
+    threads = threads or (max(about["cores"] // jobs, 1) if dask is None else 1)
     task = Task(parts.train, parts.held, engine, threads)
     data = parts.to_dict()
     problem = {"preset": space.preset.to_dict(), "space": space.to_dict(), "data": data, "seed": seed}

@@ -8,7 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from timesurf.errors import MissingEngineError, TimesurfError
+from timesurf import cluster
+from timesurf.errors import TimesurfError
 from timesurf.presets import Preset
 from timesurf.search.trial import Measured, Task, measure
 from timesurf.training import Progress
@@ -67,28 +68,15 @@ class OnDask:
 def workers(task: Task, jobs: int = 1, dask: str | None = None) -> Iterator[Workers]:
     """Those who run trials; what still runs at the end is called off.
 
-    jobs : threads, or with `dask="local"` processes on this machine
+    jobs : threads, or processes with `dask="local"`, where 1 stands for one a core
     dask : "local", or the address of a scheduler
     """
-    if dask is None:
-        threads = Threads(task, jobs)
-        try:
-            yield threads
-        finally:
-            threads.close()
+    if dask is not None:
+        with cluster.connect(dask, jobs if jobs > 1 else None) as client:
+            yield OnDask(task, client)
         return
+    threads = Threads(task, jobs)
     try:
-        from distributed import Client
-    except ImportError as error:
-        raise MissingEngineError("Trials on Dask's workers need distributed: pip install 'timesurf[dask]'.") from error
-    where = (
-        {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": ":0"}
-        if dask == "local"
-        else {"address": dask}
-    )
-    try:
-        client = Client(**where, set_as_default=False)
-    except OSError as error:
-        raise TimesurfError(f"No Dask scheduler at {dask}: {error}") from error
-    with client:
-        yield OnDask(task, client)
+        yield threads
+    finally:
+        threads.close()
