@@ -79,7 +79,7 @@ def search(
             storage=storage or f"sqlite:///{(out / 'search.db').resolve()}", name=name, engine=engine, threads=threads,
             jobs=jobs, dask=dask, grace=grace, networks=networks, told=told,
         )  # fmt: skip
-    result = {"command": [veiled(word) for word in sys.argv], "data": data or "sentences", **result}
+    result = {"command": ["timesurf", *map(veiled, sys.argv[1:])], "data": data or "sentences", **result}
     _show(result)
     write_json(out / "search.json", result)
     console.print(f"Report written to {report.write_search(result, out / 'search.html')}", highlight=False)

@@ -65,11 +65,13 @@ def _history(ax: Axes, rows: list[dict[str, Any]]) -> None:
         elif best:
             best.append(best[-1])
     if best:
-        right, kept = np.array(best).T
         at = np.arange(1 + len(rows) - len(best), 1 + len(rows))
-        ax.step(at, 100 * right, where="post", label="recordings right, %", **style.line(0))
-        ax.step(at, -100 * kept, where="post", label="events kept, %", **style.line(1))
-        ax.legend(fontsize=8)
+        for n, (axis, values, what) in enumerate(
+            zip((ax, ax.twinx()), np.abs(best).T, ("recordings right", "events kept"), strict=True)
+        ):
+            axis.step(at, 100 * values, where="post", **style.line(n))
+            axis.set_ylabel(f"{what}, %", color=style.COLOURS[n])
+            axis.set_ymargin(0.2)
     ax.set(xlabel="trials", ylim=(-3, 103), title="the best so far")
 
 

@@ -193,25 +193,25 @@ def points(t: Array, y: Array, kept: Array, *, ylabel: str, high: int, words: st
     axis = _Axis(0, max(float(t[-1]), 1e-3))
     across = axis.place(t)
     down = _TOP + (y + 0.5) / high * (_BOTTOM - _TOP)
+    dots = "".join(f"M{number(a)} {number(b)}h0" for a, b in zip(across[kept], down[kept], strict=True))
+    crosses = _crosses(across[~kept], down[~kept])
     name = tag("text", ylabel, x=12, y=(_TOP + _BOTTOM) / 2, text_anchor="middle")
     ends = [_level(_TOP + (v + 0.5) / high * (_BOTTOM - _TOP), str(v)) for v in sorted({0, high - 1})]
-    return _svg(words, *ends, name, _x_axis(axis, "ms"), *_clouds(across, down, kept))
+    clouds = [tag("path", d=d, class_=look) for d, look in ((crosses, "rejected"), (dots, "kept")) if d]
+    return _svg(words, *ends, name, _x_axis(axis, "ms"), *clouds)
 
 
 def trade(x: Array, y: Array, full: Array, *, xlabel: str, words: str) -> Html:
     """Shares against shares: dots, and crosses where `full` is not."""
     axis = _Axis(0, 100)
-    clouds = _clouds(axis.place(100 * x), _BOTTOM - y * (_BOTTOM - _TOP), full)
-    return _svg(words, _share_axis(), _x_axis(axis, xlabel), *clouds)
+    across, down = axis.place(100 * x), _BOTTOM - y * (_BOTTOM - _TOP)
+    crosses = tag("path", d=_crosses(across[~full], down[~full]), class_="rejected")
+    dots = [tag("circle", cx=float(a), cy=float(b), r=2.5) for a, b in zip(across[full], down[full], strict=True)]
+    return _svg(words, _share_axis(), _x_axis(axis, xlabel), crosses, tag("g", *dots, class_="curve c0"))
 
 
-def _clouds(across: Array, down: Array, kept: Array) -> list[Html]:
-    """Crosses, then dots where it is kept."""
-    dots = "".join(f"M{number(a)} {number(b)}h0" for a, b in zip(across[kept], down[kept], strict=True))
-    crosses = "".join(
-        f"M{number(a - 1.5)} {number(b - 1.5)}l3 3m0-3l-3 3" for a, b in zip(across[~kept], down[~kept], strict=True)
-    )
-    return [tag("path", d=d, class_=look) for d, look in ((crosses, "rejected"), (dots, "kept")) if d]
+def _crosses(across: Array, down: Array) -> str:
+    return "".join(f"M{number(a - 1.5)} {number(b - 1.5)}l3 3m0-3l-3 3" for a, b in zip(across, down, strict=True))
 
 
 def bars(rows: Sequence[tuple[str, Sequence[float]]], names: Sequence[str] = (), full: float = 1) -> Html:

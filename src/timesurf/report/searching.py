@@ -16,6 +16,7 @@ from timesurf.report.pictures import Curve
 from timesurf.report.sections import flat
 
 Result = dict[str, Any]
+_SHOWN = 8  # trials of the front
 _OBJECTIVES = {"accuracy": "recordings right", "kept": "events kept"}
 
 
@@ -75,14 +76,7 @@ def trials(result: Result) -> Html:
         "they came."
     )
     parts = [figure("Recordings right over events kept", drawn, how)]
-    by_number = {row["number"]: row for row in rows}
-    names = list(result["defaults"])
-    front = [
-        (n, percent(by_number[n]["accuracy"][-1]), percent(by_number[n]["kept"][-1]),
-         *(_short(by_number[n]["values"][name]) for name in names))
-        for n in result["front"]
-    ]  # fmt: skip
-    parts += [tag("h3", "Trials that no other beats"), table(("trial", *_OBJECTIVES.values(), *names), front)]
+    parts += [tag("h3", "Trials that no other beats"), _front(result)]
     best = _so_far(rows)
     if len(best) > 1:
         lines = [Curve(title, best[:, n], n) for n, title in enumerate(_OBJECTIVES.values())]
@@ -92,6 +86,15 @@ def trials(result: Result) -> Html:
             figure("The best so far", drawn, "Most recordings right, and the fewest events kept among equals.")
         )
     return joined(parts)
+
+
+def _front(result: Result) -> Html:
+    """A column a trial, a row a setting."""
+    rows = {row["number"]: row for row in result["trials"]}
+    found = [rows[n] for n in result["front"][:_SHOWN]]
+    lines = [(title, *(percent(row[name][-1]) for row in found)) for name, title in _OBJECTIVES.items()]
+    lines += [(name, *(_short(row["values"][name]) for row in found)) for name in result["defaults"]]
+    return table(("trial", *(row["number"] for row in found)), lines)
 
 
 def _so_far(rows: list[dict[str, Any]]) -> Any:
