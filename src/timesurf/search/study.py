@@ -26,6 +26,7 @@ Row = dict[str, Any]  # a finished trial, ready for JSON
 Told = Callable[[Row, int, bool], None]
 _PULSES = 4  # signs of life in the time after which there should have been one
 _LOOKS = 0.5  # s, between looks at trials that others run
+_NAMELESS = 2.0  # s, after which nobody will say any more that a trial is its own
 _TRIES = 5  # to open a database that others open at the same time
 
 
@@ -136,8 +137,15 @@ class Study:
         made = len(self._trials("COMPLETE", "PRUNED", "RUNNING"))
         drawn = int(np.random.SeedSequence([seed, made]).generate_state(1)[0])
         self._study.sampler = self._optuna.samplers.TPESampler(seed=drawn)
-        trial = self._study.ask(distributions(self.space))
-        trial.set_user_attr("worker", _worker())
+        trial = self._study.ask()
+        trial.set_user_attr("worker", _worker())  # before the rest: who finds it without one knows less
+        for name, some in self.space.options.items():
+            if not isinstance(some, Range):
+                trial.suggest_categorical(name, some)
+            elif some.whole:
+                trial.suggest_int(name, int(some.low), int(some.high), log=some.log)
+            else:
+                trial.suggest_float(name, some.low, some.high, log=some.log)
         return trial
 
     def _place(self, trial: Any) -> int:
@@ -200,8 +208,13 @@ class Study:
         try:
             while True:
                 own = {trial.number for trial in mine.values()}
-                for trial in watch.dead([t for t in self._trials("RUNNING") if t.number not in own]):
+                others = [trial for trial in self._trials("RUNNING") if trial.number not in own]
+                dead = watch.dead(others)
+                for trial in dead:
                     self.give_back(trial)
+                if not mine and not dead and any("worker" not in trial.user_attrs for trial in others):
+                    time.sleep(_LOOKS)  # it is about to be said whose that is, or never will be
+                    continue
                 running, done = len(self._trials("RUNNING")), len(self._trials("COMPLETE", "PRUNED"))
                 late = seconds is not None and time.monotonic() - began >= seconds
                 for _ in range(0 if late else min(workers.jobs - len(mine), trials - done - running)):
@@ -247,7 +260,8 @@ class _Watch:
             pulse = trial.user_attrs.get("pulse")
             if trial.number not in self._seen or self._seen[trial.number][0] != pulse:
                 self._seen[trial.number] = pulse, now
-            silent = now - self._seen[trial.number][1] >= self._grace
+            grace = self._grace if "worker" in trial.user_attrs else _NAMELESS
+            silent = now - self._seen[trial.number][1] >= grace
             if silent or _gone(trial.user_attrs.get("worker")):
                 found.append(trial)
         return found
