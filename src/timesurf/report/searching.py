@@ -31,7 +31,7 @@ def heading(result: Result) -> Html:
     return joined(parts)
 
 
-def tested(result: Result) -> Html:
+def fresh(result: Result) -> Html:
     """The settings that were chosen beside the defaults, and how to train them."""
     if "test" not in result:
         return Html()
@@ -134,7 +134,7 @@ def _short(value: Any) -> str:
 
 
 SECTIONS: tuple[tuple[str, str, Callable[[Result], Html]], ...] = (
-    ("test", "Test", tested),
+    ("test", "Test", fresh),
     ("trials", "Trials", trials),
     ("importance", "What matters", importance),
     ("settings", "Settings", settings),
