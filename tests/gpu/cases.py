@@ -10,19 +10,19 @@ from timesurf.layers import Full, Tile, Window, stack
 from timesurf.rule import Rule
 
 
-def draw(seed, most_units=5, most_events=120, *, two=False):
+def draw(seed, most_units=5, most_events=120, *, windows=0):
     """Stages, parameters among the surfaces, a rule and a batch with ties in time and empty recordings.
 
-    two : one Window and one Full layer, which go through blocks of events; else any layers
+    windows : that many Window layers below one Full layer, which have paths of their own; 0: any layers
     """
     rng = np.random.default_rng(seed)
     field = tuple(int(n) for n in rng.integers(1, 8, rng.integers(1, 4)))
     polarities = int(rng.integers(1, 4))
     layers, place = [], field
-    for k in range(2 if two else rng.integers(1, 5)):
+    for k in range(windows + 1 if windows else rng.integers(1, 5)):
         about = {"units": int(rng.integers(1, most_units + 1))}
         about |= {name: float(rng.choice([1.0, 7.5, 40.0, 300.0])) for name in ("tau", "feedback_tau")}
-        kind = (0, 2)[k] if two else rng.integers(3)
+        kind = (0 if k < windows else 2) if windows else rng.integers(3)
         if kind == 0:
             layers.append(Window(int(rng.choice([1, 3, 5])), **about))
         else:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.gpu.cases import draw
 from timesurf import Full, Network, Recordings, Rule, SettingError, Window
-from timesurf.engines import Learner, Options, cudaplan, pack, reference
+from timesurf.engines import Learner, Options, cudadeep, cudaplan, pack, reference
 
 cupy = pytest.importorskip("cupy", reason="the CUDA engine needs CuPy")
 try:
@@ -127,7 +127,7 @@ def group(request, monkeypatch):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_blocks_of_events_decide_as_the_reference(seed, group):
-    stages, parameters, _, batch = draw(seed, most_units=(5, 16, 33, 64)[seed % 4], most_events=400, two=True)
+    stages, parameters, _, batch = draw(seed, most_units=(5, 16, 33, 64)[seed % 4], most_events=400, windows=1)
     if stages[-1].units > 16:
         pytest.skip("too many classes for blocks of events")
     right = reference.infer(stages, parameters, batch)
@@ -142,8 +142,45 @@ def test_blocks_of_events_decide_as_the_reference(seed, group):
 @pytest.mark.parametrize("deterministic", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_blocks_of_events_learn_as_the_reference(seed, group, deterministic):
-    stages, parameters, rule, batch = draw(seed, most_units=(5, 16)[seed % 2], most_events=400, two=True)
+    stages, parameters, rule, batch = draw(seed, most_units=(5, 16)[seed % 2], most_events=400, windows=1)
     check_learning(stages, parameters, rule, batch, Options(deterministic=deterministic))
+
+
+@pytest.fixture(params=[(1024, None), (64, None), (96, 1 << 20)], ids=["whole", "segments", "segments, chunks"])
+def cut(request, monkeypatch):
+    """Recordings in segments of so many events, and chunks that fit into so many bytes."""
+    segment, room = request.param
+    monkeypatch.setattr(cudacard, "_SEGMENT", segment)
+    if room:
+        monkeypatch.setattr(cudacard.Card, "_free", lambda _: room)
+
+
+def deeper(seed):
+    """Two or three Window layers below one Full layer, that go layer by layer."""
+    most_units = (5, 16, 33, 64)[seed % 4]
+    for again in range(50):
+        drawn = draw(1000 * again + seed, most_units, most_events=400, windows=2 + seed % 2)
+        if cudadeep.deep(drawn[0], learn=True, shared=232_448, deterministic=True):
+            return drawn
+    raise AssertionError("no network that goes layer by layer")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_layer_by_layer_decides_as_the_reference(seed, cut):
+    stages, parameters, _, batch = deeper(seed)
+    right = reference.infer(stages, parameters, batch)
+    ours = cuda.infer(stages, parameters, batch)
+    traces = (engine.infer(stages, parameters, batch, trace=True).trace for engine in (cuda, reference))
+    if parted(stages, parameters, batch, *traces):
+        return
+    np.testing.assert_array_equal(ours.votes, right.votes)
+    np.testing.assert_array_equal(ours.kept, right.kept)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_layer_by_layer_learns_as_the_reference(seed, cut, deterministic):
+    check_learning(*deeper(seed), Options(deterministic=deterministic))
 
 
 def digits(n=40, events=300):

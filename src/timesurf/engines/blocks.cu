@@ -26,7 +26,6 @@ constexpr float NEVER = -1e30f;                     // a time
 constexpr int UNROLLED_EVENTS = LEARN ? 1 : 8, UNROLLED_STEPS = LEARN ? 2 : KS;   // code that learns is long enough for its cache
 constexpr int RESET = 1 << 30;                      // us: the clock of the last layer's map starts again
 
-__device__ __forceinline__ float root(float x) { float y; asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 __device__ __forceinline__ float load(unsigned at, int offset) { float v; asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(at + offset)); return v; }
 __device__ __forceinline__ void store(unsigned at, int offset, float v) { asm volatile("st.shared.f32 [%0], %1;" ::"r"(at + offset), "f"(v)); }
 // A float's TF32 part: the tensor cores cut off the low bits themselves, so where only they look, half of the last bit is added first.
@@ -42,14 +41,6 @@ __device__ __forceinline__ void product(float* d, const unsigned* a, unsigned b0
 
 __device__ __forceinline__ int shared_by_block(const int* place) {   // as other warps of the block left it
   int v; asm volatile("ld.relaxed.cta.global.s32 %0, [%1];" : "=r"(v) : "l"(place) : "memory"); return v;
-}
-
-__device__ __forceinline__ void add_four(Sum* sum, const float* v) {
-#if !DETERMINISTIC && __CUDA_ARCH__ >= 900
-  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(sum), "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3]) : "memory");
-#else
-  for (int i = 0; i < 4; i++) if (v[i] != 0.f) add(sum + i, v[i]);
-#endif
 }
 
 __device__ __forceinline__ void group_barrier(int group) {

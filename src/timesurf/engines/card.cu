@@ -1,4 +1,4 @@
-// What both paths share: a network on the card, what a kernel is given, and the update at the end of a batch.
+// What all paths share: a network on the card, what a kernel is given, and the update at the end of a batch.
 //
 // engines/cudaplan.py writes constants in front of this file: LAYERS, MAX_DIMENSIONS, DETERMINISTIC and SHAPE of each layer.
 // Many networks of one shape may run side by side on the same events: blockIdx tells which, and arrays hold one after another.
@@ -18,8 +18,16 @@ __device__ __forceinline__ Sum exact(float value) { return value; }
 __device__ __forceinline__ double total(Sum sum) { return sum; }
 #endif
 __device__ __forceinline__ void add(Sum* sum, float value) { atomicAdd(sum, exact(value)); }
+__device__ __forceinline__ void add_four(Sum* sum, const float* v) {
+#if !DETERMINISTIC && __CUDA_ARCH__ >= 900
+  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(sum), "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3]) : "memory");
+#else
+  for (int i = 0; i < 4; i++) if (v[i] != 0.f) add(sum + i, v[i]);
+#endif
+}
 __device__ __forceinline__ void fetch(const void* place) { asm volatile("prefetch.global.L1 [%0];" ::"l"(place)); }
 __device__ __forceinline__ float ex2(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+__device__ __forceinline__ float root(float x) { float y; asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 
 struct Rates {                      // of one layer in one batch
   float fade, feedback;             // log2(e) / tau
@@ -59,6 +67,11 @@ struct Args {
   // of the path by blocks
   int *map, *base;                  // [slot][entry]: last times in the last layer; [slot]: when the recording began, on that clock
   float2* gain; unsigned* fired;    // [slot][event]: gain and w; entry and class
+  // of the path layer by layer; [layer][slot][event], a slot is a recording of the chunk
+  int chunk, segment;               // recordings of a chunk, events of a segment
+  int2* list; int* listed;          // [layer above]: events that reach it, {which, entry}; [..][segment]: how many
+  unsigned short* lines;            // surface and nearness to thresholds, in half precision
+  float2* judged; float* apart;     // [layer above]: S and dS; [hidden layer above]: S but for its sign
   // of the update
   double* partial;                  // [network][layer][block][unit]: parts of squared lengths
   int* done;                        // [network][layer] blocks that are done, then layers that are

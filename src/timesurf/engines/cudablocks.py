@@ -10,7 +10,7 @@ from timesurf.engines.cudaplan import kernels, plan, row
 from timesurf.layers import Full, Stage, Window
 
 LONGEST = 1 << 24  # us: times within a recording are exact in float32
-_CLASSES = 16  # each takes registers in every lane
+CLASSES = 16  # each takes registers in every lane
 _UNITS = {False: 64, True: 32}  # by whether it learns
 _SUMS = 96  # registers for sums of gain x surface
 _WARPS = {False: 12, True: 8}  # a multiprocessor has registers for
@@ -23,6 +23,28 @@ class Blocks:
     source: str
     warps: int
     memory: int  # bytes of shared memory
+
+
+@dataclass(frozen=True)
+class NearMap:
+    """A first layer's time map in shared memory, padded so that a neighbourhood never leaves it, in words."""
+
+    strides: tuple[int, ...]
+    size: int
+    own: int  # from the corner of a neighbourhood to its middle
+
+
+def near_map(stage: Stage) -> NearMap:
+    """Lines of a window follow each other in the banks of shared memory."""
+    side = stage.layer.box(stage.field)
+    padded = [n + size - 1 for n, size in zip(stage.field, side, strict=True)]
+    line = side[-1] * stage.polarities
+    strides = [stage.polarities]
+    for d in reversed(range(len(padded) - 1)):
+        natural = strides[0] * padded[d + 1]
+        strides.insert(0, natural + (line - natural) % 32 if d == len(padded) - 2 else natural)
+    own = sum(n // 2 * stride for n, stride in zip(side, strides, strict=True))
+    return NearMap(tuple(strides), -(-padded[0] * strides[0] // 4) * 4, own)
 
 
 @lru_cache(maxsize=64)
@@ -46,22 +68,14 @@ def blocks(
     entries = math.prod(first.surface_shape)
     steps, tiles = -(-(entries + learn) // 8), -(-first.units // 8)
     if (
-        not first.field or first.units > _UNITS[learn] or last.units > _CLASSES
+        not first.field or first.units > _UNITS[learn] or last.units > CLASSES
         or math.prod(last.surface_shape) >= 1 << 26 or (learn and -(-first.units // 16) * steps * 4 > _SUMS)
     ):  # fmt: skip
         return None
-    side = first.layer.box(first.field)
-    padded = [n + size - 1 for n, size in zip(first.field, side, strict=True)]
-    line = side[-1] * first.polarities
-    strides = [first.polarities]
-    for d in reversed(range(len(padded) - 1)):
-        natural = strides[0] * padded[d + 1]
-        # lines of a window follow each other in the banks of shared memory
-        strides.insert(0, natural + (line - natural) % 32 if d == len(padded) - 2 else natural)
-    size = -(-padded[0] * strides[0] // 4) * 4
+    near = near_map(first)
     half = (entries + learn - 1) % 8 < 4
     surface = 8 * steps - 4 if half else 8 * steps + 4
-    per_warp = size + 32 * surface + 64 + 2 * row(last) + 4
+    per_warp = near.size + 32 * surface + 64 + 2 * row(last) + 4
     common = steps * tiles * 32 * 16 + 4 * (3 * 8 * tiles + row(last))
     fit = (shared - 1024 - common) // (4 * per_warp)
     warps = min(_WARPS[learn], fit) // group * group
@@ -71,8 +85,8 @@ def blocks(
 #define LEARN {int(learn)}
 #define GROUP {group}
 #define WARPS {warps}
-#define MAP_STRIDE {{{", ".join(map(str, strides))}}}
-constexpr int MAP = {size}, OWN = {sum(n // 2 * stride for n, stride in zip(side, strides, strict=True))};
+#define MAP_STRIDE {{{", ".join(map(str, near.strides))}}}
+constexpr int MAP = {near.size}, OWN = {near.own};
 """
     source = plan(stages, deterministic).head + constants + kernels("card.cu") + kernels("blocks.cu")
     return Blocks(source, warps, common + 4 * warps * per_warp)

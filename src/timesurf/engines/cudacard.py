@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import cupy as cp
@@ -13,6 +13,7 @@ import numpy as np
 from timesurf.engines import cudablocks
 from timesurf.engines.batch import Array, Parameters
 from timesurf.engines.cudablocks import Blocks, blocks
+from timesurf.engines.cudadeep import LAST_WARPS, Deep, deep
 from timesurf.engines.cudaevents import Events
 from timesurf.engines.cudaplan import WARPS, plan, row
 from timesurf.errors import MissingEngineError
@@ -20,8 +21,10 @@ from timesurf.layers import Stage
 from timesurf.rule import Rule
 
 Stages = tuple[Stage, ...]
+Launches = list[partial[None]]
 GROUPS = (8, 4, 2, 1)  # warps that may share a recording
 _BLOCKS = 5  # of the general path, a multiprocessor
+_SEGMENT = 1024  # events of a recording that a warp takes at a time, on the path layer by layer
 _UPDATE_BLOCKS, _UPDATE_THREADS = 256, 256  # as in card.cu
 _POINTER, _INT, _LONG, _FLOAT = np.uint64, np.int32, np.int64, np.float32
 RATES = np.dtype(
@@ -39,7 +42,8 @@ def _args(layers: int) -> np.dtype[Any]:
         "entry", "t", "start", "stop", "label", "bounds", "events", "rates", "batch", "next",
         ("networks", _INT), ("recordings", _INT), "kept", "votes", "output", "share", ("keep", _FLOAT),
         "scratch", "log", "log_unit", ("log_stride", _LONG), "winner", "passed", "distance", "S", "trace_at",
-        "surfaces", "row", ("surface_layer", _INT), "map", "base", "gain", "fired", "partial", "done",
+        "surfaces", "row", ("surface_layer", _INT), "map", "base", "gain", "fired",
+        ("chunk", _INT), ("segment", _INT), "list", "listed", "lines", "judged", "apart", "partial", "done",
     )  # fmt: skip
     fields = [(field, _POINTER) if isinstance(field, str) else field for field in pointers]
     return np.dtype([*fields, ("layer", _LAYER, (layers,))], align=True)
@@ -161,7 +165,7 @@ class Card:
         self._put("bounds", np.array([0, *(min(part.stop, counts.shape[1]) for part in parts)], _INT))
         self._put("events", np.array([counts[:, part].sum(axis=1) for part in parts], _FLOAT))
         self._put("rates", rates.reshape(-1).view(_FLOAT))
-        for name, size in (("batch", 1), ("next", self.networks), ("output", self.networks)):
+        for name, size in (("batch", 1), ("next", 2 * len(self.stages) * self.networks), ("output", self.networks)):
             self._zeros(name, size, _INT)
         self._zeros("kept", counts.size * len(self.stages), _INT)
         self._zeros("votes", counts.size * self.stages[-1].units, _INT)
@@ -195,35 +199,12 @@ class Card:
         longest = (int(counts.max()) + 63) // 32 * 32
         args = np.zeros((), _args(len(self.stages)))
         module = _compiled(path.source if path else self.plan.source)
-        if path:
-            kernel, threads, memory = module.get_function("blocks"), 32 * path.warps, path.memory
-            groups = path.warps // self._group(kind, largest)
-            width = max(1, min(-(-largest // groups), _multiprocessors() // self.networks))
-            slots = width * groups * self.networks
-            entries = math.prod(self.stages[1].surface_shape)
-            self._check_memory(slots * (4 * entries + (12 * longest if kind == "train" else 0)))
-            if slots > len(self.room.get("base", ())):
-                self.room["map"], self.room["base"] = cp.full(slots * entries, -1, _INT), cp.zeros(slots, _INT)
-            if kind == "train":
-                self._space("gain", slots * longest * 2)
-                self._space("fired", slots * longest)
+        if isinstance(path, Deep):
+            launches = self._layer_by_layer(path, module, args, kind, largest, longest)
+        elif path:
+            launches = self._by_blocks(path, module, args, kind, largest, longest)
         else:
-            wide = max(sum(self.plan.wide), 1) if kind == "train" else 0
-            words = self.plan.traced if kind == "trace" else self.plan.scratch
-            slot_bytes = 4 * words + 20 * wide * longest
-            fit = int(0.5 * self._free() / (slot_bytes * WARPS * self.networks))
-            if fit < 1:
-                self._check_memory(2 * slot_bytes * WARPS * self.networks)
-            width = max(1, min(-(-largest // WARPS), _multiprocessors() * _BLOCKS // self.networks, fit))
-            slots = width * WARPS * self.networks
-            self._space("scratch", slots * words)
-            self._space("log", slots * wide * longest * 4)
-            self._space("log_unit", slots * wide * longest)
-            kernel, threads, memory = module.get_function(kind), 32 * WARPS, self.plan.memory(learn=kind == "train")
-            # The less shared memory is set aside, the more of centroids and maps the cache holds.
-            beside = -(-width * self.networks // _multiprocessors())
-            kernel.preferred_shared_memory_carveout = min(100, 100 * beside * (memory + 2048) // _shared_memory() + 1)
-        kernel.max_dynamic_shared_size_bytes = max(memory, 1)
+            launches = self._generally(module, args, kind, largest, longest)
         self._zeros("done", self.networks * len(self.stages) + 1, _INT)
         widest = max(map(row, self.stages))
         self._space("partial", 2 * self.networks * len(self.stages) * _UPDATE_BLOCKS * widest)
@@ -237,13 +218,13 @@ class Card:
         for k, layer in enumerate(self.layers):
             for name in _LAYER_NAMES:
                 args["layer"][k][name] = layer[name].data.ptr
-        grid = (width, self.networks)
         if kind != "train":
             self.began.record()
-            kernel(grid, (threads,), (args,), shared_mem=memory)
+            for launch in launches:
+                launch()
             self.ended.record()
             return
-        key = (module, len(parts), grid, threads, memory, args.tobytes())
+        key = (module, len(parts), *(launch.args[:2] for launch in launches), args.tobytes())
         if key not in self.graphs:
             update = module.get_function("update")
             updates = (_UPDATE_BLOCKS, len(self.stages), self.networks)
@@ -251,22 +232,102 @@ class Card:
                 self.graphs.clear()
             self.stream.begin_capture()
             for _ in parts:
-                kernel(grid, (threads,), (args,), shared_mem=memory)
+                for launch in launches:
+                    launch()
                 update(updates, (_UPDATE_THREADS,), (args,))
             self.graphs[key] = self.stream.end_capture()
         self.began.record()
         self.graphs[key].launch(self.stream)
         self.ended.record()
 
-    def _path(self, kind: str, events: Events, largest: int) -> Blocks | None:
-        """The path by blocks of events where it covers the network, else None for the general one."""
+    def _by_blocks(self, path: Blocks, module: Any, args: Array, kind: str, largest: int, longest: int) -> Launches:
+        groups = path.warps // self._group(kind, largest)
+        width = max(1, min(-(-largest // groups), _multiprocessors() // self.networks))
+        slots = width * groups * self.networks
+        entries = math.prod(self.stages[1].surface_shape)
+        self._check_memory(slots * (4 * entries + (12 * longest if kind == "train" else 0)))
+        self._clocks(slots, entries)
+        if kind == "train":
+            self._space("gain", slots * longest * 2)
+            self._space("fired", slots * longest)
+        return [_launch(module, "blocks", (width, self.networks), 32 * path.warps, path.memory, args)]
+
+    def _generally(self, module: Any, args: Array, kind: str, largest: int, longest: int) -> Launches:
+        wide = max(sum(self.plan.wide), 1) if kind == "train" else 0
+        words = self.plan.traced if kind == "trace" else self.plan.scratch
+        slot_bytes = 4 * words + 20 * wide * longest
+        fit = int(0.5 * self._free() / (slot_bytes * WARPS * self.networks))
+        if fit < 1:
+            self._check_memory(2 * slot_bytes * WARPS * self.networks)
+        width = max(1, min(-(-largest // WARPS), _multiprocessors() * _BLOCKS // self.networks, fit))
+        slots = width * WARPS * self.networks
+        self._space("scratch", slots * words)
+        self._space("log", slots * wide * longest * 4)
+        self._space("log_unit", slots * wide * longest)
+        memory = self.plan.memory(learn=kind == "train")
+        # The less shared memory is set aside, the more of centroids and maps the cache holds.
+        beside = -(-width * self.networks // _multiprocessors())
+        module.get_function(kind).preferred_shared_memory_carveout = min(
+            100, 100 * beside * (memory + 2048) // _shared_memory() + 1
+        )
+        return [_launch(module, kind, (width, self.networks), 32 * WARPS, memory, args)]
+
+    def _layer_by_layer(self, path: Deep, module: Any, args: Array, kind: str, largest: int, longest: int) -> Launches:
+        """Every layer over a chunk of the recordings, as many as there is memory to write out what it finds."""
+        top, learn, networks = len(self.stages) - 1, kind == "train", self.networks
+        segments = -(-longest // _SEGMENT)
+        words = 2 * top + (path.line // 2 + 3 * top + 4 + top - 2 if learn else 0)  # an event
+        fit = int(0.5 * self._free() / (4 * words * longest * networks))
+        if fit < 1:
+            self._check_memory(8 * words * longest * networks)
+        chunks = -(-largest // fit)
+        chunk = -(-largest // chunks)
+        events = chunk * networks * longest
+        for name, size in (("list", 2 * top * events), ("listed", top * chunk * networks * segments)):
+            self._space(name, size)
+        if learn:
+            self._space("lines", path.line * events, np.float16)
+            for name, size in (("judged", 2 * top), ("fired", top), ("log", 4), ("apart", top - 2)):
+                self._space(name, size * events)
+        width = {
+            kernel: max(1, min(-(-chunk * segments // (kernel.threads // 32)), _multiprocessors() // networks))
+            for kernel in path.layers
+        }
+        width[path.last] = max(1, min(-(-chunk // LAST_WARPS), path.last.beside * _multiprocessors() // networks))
+        for kernel in path.learn:
+            width[kernel] = max(1, min(chunk * segments, kernel.beside * _multiprocessors() // networks))
+            module.get_function(kernel.name).preferred_shared_memory_carveout = 100
+        self._space(
+            "scratch", max(width[kernel] * kernel.threads // 32 for kernel in path.layers) * networks * path.rows
+        )
+        self._clocks(width[path.last] * LAST_WARPS * networks, path.map)
+        args["chunk"], args["segment"] = chunk, _SEGMENT
+        counters = self.room["next"]
+        launches = []
+        for at in range(chunks):
+            launches.append(
+                partial(cp.cuda.runtime.memsetAsync, counters.data.ptr, 0, counters.nbytes, self.stream.ptr)
+            )
+            for kernel in (*path.layers, path.last, *path.learn):
+                grid = (width[kernel], networks)
+                launches.append(_launch(module, kernel.name, grid, kernel.threads, kernel.memory, args, np.int32(at)))
+        return launches
+
+    def _clocks(self, slots: int, words: int) -> None:
+        """Maps whose clock goes on from recording to recording, so that they need not be cleared."""
+        if slots > len(self.room.get("base", ())):
+            self.room["map"], self.room["base"] = cp.full(slots * words, -1, _INT), cp.zeros(slots, _INT)
+
+    def _path(self, kind: str, events: Events, largest: int) -> Blocks | Deep | None:
+        """The path by blocks of events or layer by layer where one covers the network, else None for the general one."""
         device = cp.cuda.Device()
         if not self.open or events.span >= cudablocks.LONGEST or int(device.compute_capability) < 80:
             return None
-        return blocks(
-            self.stages, learn=kind == "train", group=self._group(kind, largest), shared=_shared_memory(),
-            deterministic=self.deterministic,
-        )  # fmt: skip
+        learn, shared, deterministic = kind == "train", _shared_memory(), self.deterministic
+        group = self._group(kind, largest)
+        return blocks(self.stages, learn=learn, group=group, shared=shared, deterministic=deterministic) or deep(
+            self.stages, learn=learn, shared=shared, deterministic=deterministic
+        )
 
     def _group(self, kind: str, largest: int) -> int:
         """Warps that share a recording: as many as leave each of them two recordings; measured from 128 to 8,192.
@@ -326,6 +387,14 @@ def rates(networks: Sequence[Stages], rules: Sequence[Sequence[Rule]]) -> Array:
         flags = [_COMPETITION * rule.competition + _CENTRE * (rule.kernel == "centre") for rule in own]
         table["flags"][:, n] = np.array(flags)[:, None]
     return table
+
+
+def _launch(
+    module: Any, name: str, grid: tuple[int, int], threads: int, memory: int, args: Array, *more: Any
+) -> partial[None]:
+    kernel = module.get_function(name)
+    kernel.max_dynamic_shared_size_bytes = max(memory, 1)
+    return partial(kernel, grid, (threads,), (args, *more), shared_mem=memory)
 
 
 @lru_cache(maxsize=1)

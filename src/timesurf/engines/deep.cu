@@ -1,0 +1,690 @@
+// The path layer by layer, for networks of several Window layers below one Full layer, weights that stay for the whole batch.
+//
+// With weights that stay, what a Window layer decides never changes its own time map: only which of its outputs are there does, for the
+// layer above. So each layer is a kernel of its own, over all events of a chunk of recordings, and lists what it lets pass:
+//   layer  a Window layer. A warp takes a segment of a recording, 32 events at a time: their surfaces times all centroids on the tensor
+//          cores, each factor in two half-precision parts, three products. What came before the segment is only written into the map.
+//   last   the Full layer. A warp takes a recording, 32 events at a time, as a scan over the lanes: dot_n = dot_n fade + w c_n[e],
+//          w = 1 - v_old; S and dS of every layer; and backwards the sums of this layer, dC[n, e] += w_k R_n(k), as in general.cu.
+//   learn  sums of a Window layer. Its surfaces, and how near each distance is to its threshold, were written out by `layer`; threads own
+//          columns of the sums, and take event after event.
+//
+// Follows card.cu. Further constants of engines/cudadeep.py: LEARN, MAP, MAP_STRIDE, OWN; and the kernels at its end.
+
+constexpr int TOP = LAYERS - 1;
+constexpr Shape LAST = SHAPE[TOP];
+constexpr int CLASSES = LAST.units, ROW = LAST.row;
+constexpr float NEVER = -1e30f;                     // a time
+constexpr int RESET = 1 << 30;                      // us: the clock of the last layer's map starts again
+constexpr int LAST_WARPS = 4, IN_FLIGHT = 8;        // events that `learn` asks memory for at a time
+
+constexpr __host__ __device__ int places_of(Shape shape) {   // of the padded field
+  int n = 1;
+  for (int d = 0; d < shape.dimensions; d++) n *= shape.field[d] + shape.side[d] - 1;
+  return n;
+}
+constexpr __host__ __device__ int field_of(Shape shape) {
+  int n = 1;
+  for (int d = 0; d < shape.dimensions; d++) n *= shape.field[d];
+  return n;
+}
+
+template <int k> struct Of {                        // sizes of a Window layer
+  static constexpr int units = SHAPE[k].units, polarities = SHAPE[k].polarities, entries = SHAPE[k].entries, places = entries / polarities;
+  static constexpr int words = (polarities + 15) / 16 * 16;          // a place on the map of an upper layer: whole steps of 16
+  static constexpr int steps = k ? places * words / 16 : (entries + 15) / 16, columns = 16 * steps;
+  static constexpr int nt = (units + 7) / 8, line = columns + 8 * nt;   // halves that `layer` writes out for `learn`: surface, then nearness
+  static constexpr int stride = columns % 32 ? columns : columns + 16;  // of times in shared memory: no bank is asked twice
+  static constexpr int field = k ? places_of(SHAPE[k]) : 0;
+  static constexpr int own = k ? (field + 3) / 4 * 4 + places * 32 + 128 : MAP + 32 * stride + 64;   // words of shared memory a warp
+};
+template <int k> constexpr __host__ __device__ int lines_below() { if constexpr (k == 0) return 0; else return lines_below<k - 1>() + Of<k - 1>::line; }
+
+// The entry of a centroid that a column stands for; -1 where it only fills up.
+template <int k>
+__device__ __forceinline__ int entry_of(int column) {
+  using Z = Of<k>;
+  if (k == 0) return column < Z::entries ? column : -1;
+  return column % Z::words < Z::polarities ? column / Z::words * Z::polarities + column % Z::words : -1;
+}
+
+// Where the neighbourhood of a place begins: on the first layer's map in words, on others in places.
+template <int k>
+__device__ __forceinline__ int corner(int place) {
+  constexpr Shape shape = SHAPE[k];
+  constexpr int near_stride[] = MAP_STRIDE;
+  int at = 0;
+  #pragma unroll
+  for (int d = shape.dimensions - 1; d >= 0; d--) {
+    at += place % shape.field[d] * (k ? shape.stride[d] / shape.polarities : near_stride[d]);
+    place /= shape.field[d];
+  }
+  return at;
+}
+
+// From there to an entry of the neighbourhood, or with n = 0 .. places - 1 to a place of it.
+template <int k>
+__device__ __forceinline__ int inside(int n) {
+  constexpr Shape shape = SHAPE[k];
+  constexpr int near_stride[] = MAP_STRIDE;
+  int at = k ? 0 : n % shape.polarities;
+  if (k == 0) n /= shape.polarities;
+  #pragma unroll
+  for (int d = shape.dimensions - 1; d >= 0; d--) {
+    at += n % shape.side[d] * (k ? shape.stride[d] / shape.polarities : near_stride[d]);
+    n /= shape.side[d];
+  }
+  return at;
+}
+
+__device__ __forceinline__ unsigned pack(float x, float y) { unsigned v; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(y), "f"(x)); return v; }
+__device__ __forceinline__ float2 unpack(unsigned v) {
+  float2 pair;
+  asm("{ .reg .b16 x, y; mov.b32 {x, y}, %2; cvt.f32.f16 %0, x; cvt.f32.f16 %1, y; }" : "=f"(pair.x), "=f"(pair.y) : "r"(v));
+  return pair;
+}
+__device__ __forceinline__ unsigned rest(float x, float y, unsigned top) { const float2 taken = unpack(top); return pack(x - taken.x, y - taken.y); }
+
+__device__ __forceinline__ void product(float* d, const unsigned* a, unsigned b0, unsigned b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// What a kernel works on: a chunk of the recordings of the batch, cut into segments.
+struct Work {
+  int network, from, to, segments;
+  long long plane;                                  // events that arrays of a layer have room for
+  __device__ __forceinline__ Work(const Args& a, int chunk) {
+    network = blockIdx.y;
+    const int batch = *a.batch;
+    from = a.bounds[batch] + chunk * a.chunk; to = min(from + a.chunk, a.bounds[batch + 1]);
+    segments = (int)((a.log_stride + a.segment - 1) / a.segment);
+    plane = (long long)a.networks * a.chunk * a.log_stride;
+  }
+  __device__ __forceinline__ long long slot(const Args& a, int q) const { return (long long)network * a.chunk + q - from; }
+  // Events that reach a layer: {which of the recording's events, entry of the layer}, and how many of each segment.
+  __device__ __forceinline__ int2* list(const Args& a, int layer, int q) const { return a.list + (layer - 1) * plane + slot(a, q) * a.log_stride; }
+  __device__ __forceinline__ int* listed(const Args& a, int layer, int q) const {
+    return a.listed + ((long long)(layer - 1) * a.networks * a.chunk + slot(a, q)) * segments;
+  }
+};
+
+template <int k>
+__device__ __forceinline__ void layer(const Args& a, int chunk) {
+  using Z = Of<k>;
+  constexpr int NT = Z::nt, LOADS = (Z::entries + 31) / 32;
+  extern __shared__ float4 memory[];
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g8 = lane >> 2, t4 = lane & 3;
+  const unsigned upto = ALL >> (31 - lane), before = upto >> 1;
+  const Work work(a, chunk);
+  if (work.from >= work.to) return;
+  const int network = work.network;
+  const Rates rates = rates_now(a, network, k);
+  uint4* parts = (uint4*)memory;                    // centroids as the tensor cores want them: four values, high then low parts
+  float* th = (float*)(parts + Z::steps * NT * 32);
+  float* cc = th + NT * 8;
+  float* near = cc + NT * 8;                        // near(distance) = exp2(distance slope + near[n])
+  float* own = near + NT * 8 + warp * Z::own;
+  const float* c = a.layer[k].c + (long long)network * Z::entries * SHAPE[k].row;
+  for (int i = threadIdx.x; i < Z::steps * NT * 32; i += blockDim.x) {
+    const int n = (i >> 5) % NT * 8 + ((i & 31) >> 2), column = (i >> 5) / NT * 16 + (i & 3) * 4;
+    float v[4];
+    #pragma unroll
+    for (int j = 0; j < 4; j++) {
+      const int entry = entry_of<k>(column + j);
+      v[j] = entry >= 0 && n < Z::units ? fminf(fmaxf(c[entry * SHAPE[k].row + n], -65504.f), 65504.f) : 0.f;   // one that fled is far in any case
+    }
+    const unsigned one = pack(v[0], v[1]), two = pack(v[2], v[3]);
+    parts[i] = make_uint4(one, two, rest(v[0], v[1], one), rest(v[2], v[3], two));
+  }
+  const bool centre = rates.flags & CENTRE;
+  const float slope = centre ? -rates.d : rates.d, fade = rates.fade;
+  for (int n = threadIdx.x; n < NT * 8; n += blockDim.x) {   // units that only fill up a step are far from everything
+    const float border = n < Z::units ? a.layer[k].th[network * Z::units + n] : 0.f;
+    th[n] = border;
+    near[n] = isinf(border) ? __int_as_float(0xff800000) : centre ? 0.f : -border * slope;
+    cc[n] = n < Z::units ? a.layer[k].cc[network * Z::units + n] : 1e37f;
+  }
+  // of the first layer: its map, times in the windows of a block, and events of a block {where, time};
+  // of others: which events of a block are at each place, rows of the map that make up each window, and events {row, which are there, polarity, time}
+  float* map = own;
+  float* times_of = map + MAP;
+  int2* line = (int2*)(times_of + 32 * Z::stride);
+  unsigned* here = (unsigned*)own;
+  int* row_of = (int*)(here + (Z::field + 3) / 4 * 4);
+  int4* event = (int4*)(row_of + Z::places * 32);
+  // the map of an upper layer, [place][polarity]; behind it a place's times as they are after each event of a block
+  float* rows = (float*)a.scratch + (((long long)network * gridDim.x + blockIdx.x) * (blockDim.x >> 5) + warp) * (Z::field + 32) * Z::words;
+  unsigned step[LOADS];                             // from the corner to the entries that this lane loads
+  if constexpr (k == 0) {
+    #pragma unroll
+    for (int i = 0; i < LOADS; i++) step[i] = inside<0>(lane + 32 * i < Z::entries ? lane + 32 * i : 0);
+    for (int i = lane; i < 32 * Z::stride; i += 32) times_of[i] = NEVER;
+  } else {
+    for (int i = lane; i < Z::field; i += 32) here[i] = 0;
+  }
+  const int centre_at = k ? inside<k>(Z::places / 2) : OWN;
+  __syncthreads();
+
+  while (true) {
+    int item = 0;
+    if (lane == 0) item = atomicAdd(a.next + k * a.networks + network, 1);
+    item = __shfl_sync(ALL, item, 0);
+    if (item >= (work.to - work.from) * work.segments) break;
+    const int q = work.from + item / work.segments, segment = item % work.segments, begin = segment * a.segment;
+    const long long out = (long long)network * a.recordings + q, first = a.start[out];
+    const int all = (int)(a.stop[out] - first);
+    if (begin >= all) continue;
+    const int *entries = a.entry + first, *times = a.t + first;
+    const unsigned began = times[0];                // clocks may wrap: only differences count
+    const int2* list = k ? work.list(a, k, q) : nullptr;
+    const int* listed = k ? work.listed(a, k, q) : nullptr;
+    const int count = k ? listed[segment] : min(a.segment, all - begin);
+    const long long at = work.slot(a, q) * a.log_stride;
+
+    // the map as the events before the segment leave it: as time never goes back, the latest is the largest
+    __syncwarp();
+    if constexpr (k == 0) {
+      for (int i = lane; i < MAP; i += 32) map[i] = NEVER;
+      __syncwarp();
+      #pragma unroll 4
+      for (int i = lane; i < begin; i += 32)
+        atomicMax((int*)map + corner<0>(entries[i] / Z::polarities) + OWN + entries[i] % Z::polarities, __float_as_int((float)(int)(times[i] - began)));
+    } else {
+      for (int i = lane; i < Z::field * Z::words / 4; i += 32) ((float4*)rows)[i] = make_float4(NEVER, NEVER, NEVER, NEVER);
+      __syncwarp();
+      for (int s = 0; s < segment; s++) {
+        const int some = listed[s];
+        #pragma unroll 4
+        for (int m = lane; m < some; m += 32) {
+          const int2 then = list[s * a.segment + m];
+          atomicMax((int*)rows + (corner<k>(then.y / Z::polarities) + centre_at) * Z::words + then.y % Z::polarities,
+                    __float_as_int((float)(int)(times[then.x] - began)));
+        }
+      }
+    }
+    __syncwarp();
+
+    int passed = 0;
+    int2* onward = work.list(a, k + 1, q) + begin;
+    auto event_at = [&](int m) { m = min(m, count - 1) + begin; return k ? list[m] : make_int2(m, entries[m]); };
+    int2 now = count ? event_at(lane) : make_int2(0, 0);
+    int time = times[now.x];
+    for (int base = 0; base < count; base += 32) {
+      const bool valid = base + lane < count;
+      const int number = now.x, place = now.y / Z::polarities, p = now.y % Z::polarities;
+      const float t = (float)(int)((unsigned)time - began);
+      now = event_at(base + 32 + lane);             // fetched for the next step
+      int own_row = 0;
+      if constexpr (k == 0) {                       // the event's own time is written before its window is read
+        line[lane] = make_int2(corner<0>(place) + (p << 20), __float_as_int(t));
+        __syncwarp();
+        #pragma unroll 2
+        for (int j = 0; j < 32; j += 4) {
+          int2 e[4]; float v[4 * LOADS];
+          #pragma unroll
+          for (int u = 0; u < 4; u++) e[u] = line[j + u];
+          #pragma unroll
+          for (int u = 0; u < 4; u++) {
+            const float* from = map + (Z::polarities > 1 ? e[u].x & 0xfffff : e[u].x);
+            ((volatile float*)from)[OWN + (Z::polarities > 1 ? e[u].x >> 20 : 0)] = __int_as_float(e[u].y);
+            __syncwarp();
+            #pragma unroll
+            for (int i = 0; i < LOADS; i++) v[u * LOADS + i] = ((const volatile float*)from)[step[i]];
+            __syncwarp();
+          }
+          #pragma unroll
+          for (int u = 0; u < 4; u++)
+            #pragma unroll
+            for (int i = 0; i < LOADS; i++) if (lane + 32 * i < Z::entries) times_of[(j + u) * Z::stride + lane + 32 * i] = v[u * LOADS + i];
+        }
+      } else {                                      // each row of a window is the map's, or as an event of this block left it
+        const int from = corner<k>(place);
+        own_row = from + centre_at;
+        if (valid) atomicOr(here + own_row, 1u << lane);
+        __syncwarp();
+        event[lane] = make_int4(own_row * Z::words, here[own_row] & upto, p, __float_as_int(t));
+        #pragma unroll 9
+        for (int n = 0; n < Z::places; n++) {
+          const int row = from + inside<k>(n);
+          const unsigned lately = here[row] & upto;
+          row_of[n * 32 + lane] = (lately ? Z::field + 31 - __clz(lately) : row) * Z::words;
+        }
+        __syncwarp();
+        #pragma unroll
+        for (int w = 0; w < Z::words; w += 32)
+          for (int j = 0; j < 32; j += 8) {
+            int4 e[8]; float v[8];
+            const bool mine = w + lane < Z::words;
+            #pragma unroll
+            for (int u = 0; u < 8; u++) { e[u] = event[j + u]; v[u] = mine ? rows[e[u].x + w + lane] : 0.f; }
+            #pragma unroll
+            for (int u = 0; u < 8; u++) {
+              for (unsigned m = e[u].y; m; m &= m - 1) { const int4 then = event[__ffs(m) - 1]; if (then.z == w + lane) v[u] = __int_as_float(then.w); }
+              if (mine) rows[(Z::field + j + u) * Z::words + w + lane] = v[u];
+            }
+          }
+      }
+      __syncwarp();
+
+      // squared distances: ||ts||^2 - 2 ts c + ||c||^2; rows are events, columns units. A lane has rows g8 + 8 r, and four columns of a step
+      float dist[2][NT][4], norm[4] = {0.f, 0.f, 0.f, 0.f}, t_row[4];
+      uint2* written[4];                            // where its rows are written out
+      #pragma unroll
+      for (int i = 0; i < 8 * NT; i++) (&dist[0][0][0])[i] = 0.f;
+      #pragma unroll
+      for (int r = 0; r < 4; r++) {
+        t_row[r] = __shfl_sync(ALL, t, g8 + 8 * r);
+        if (LEARN) written[r] = (uint2*)(a.lines + work.plane * lines_below<k>() + (at + __shfl_sync(ALL, number, g8 + 8 * r)) * Z::line) + t4;
+      }
+      auto fetched = [&](int s, float4 (&v)[4]) {
+        #pragma unroll
+        for (int r = 0; r < 4; r++) {
+          if constexpr (k == 0) v[r] = *(const float4*)(times_of + (g8 + 8 * r) * Z::stride + s * 16 + 4 * t4);
+          else v[r] = *(const float4*)(rows + row_of[s * 16 / Z::words * 32 + g8 + 8 * r] + s * 16 % Z::words + 4 * t4);
+        }
+      };
+      float4 ahead[4];
+      fetched(0, ahead);
+      #pragma unroll 2
+      for (int s = 0; s < Z::steps; s++) {
+        float4 v[4];
+        #pragma unroll
+        for (int r = 0; r < 4; r++) v[r] = ahead[r];
+        if (s + 1 < Z::steps) fetched(s + 1, ahead);
+        unsigned top[2][4], low[2][4];
+        #pragma unroll
+        for (int r = 0; r < 4; r++) {
+          float x[4] = {v[r].x, v[r].y, v[r].z, v[r].w};
+          #pragma unroll
+          for (int i = 0; i < 4; i++) { x[i] = ex2((x[i] - t_row[r]) * fade); norm[r] = fmaf(x[i], x[i], norm[r]); }
+          #pragma unroll
+          for (int i = 0; i < 2; i++) {
+            const unsigned high = pack(x[2 * i], x[2 * i + 1]);
+            top[r >> 1][2 * i + (r & 1)] = high; low[r >> 1][2 * i + (r & 1)] = rest(x[2 * i], x[2 * i + 1], high);
+          }
+          if (LEARN && base + g8 + 8 * r < count) written[r][4 * s] = make_uint2(top[r >> 1][r & 1], top[r >> 1][2 + (r & 1)]);
+        }
+        #pragma unroll
+        for (int nt = 0; nt < NT; nt++) {
+          const uint4 b = parts[(s * NT + nt) * 32 + lane];
+          #pragma unroll
+          for (int mt = 0; mt < 2; mt++) product(dist[mt][nt], low[mt], b.x, b.y);
+          #pragma unroll
+          for (int mt = 0; mt < 2; mt++) product(dist[mt][nt], top[mt], b.z, b.w);
+          #pragma unroll
+          for (int mt = 0; mt < 2; mt++) product(dist[mt][nt], top[mt], b.x, b.y);
+        }
+      }
+      time = times[now.x];
+      if constexpr (k > 0) {
+        __syncwarp();
+        if (valid) { atomicMax((int*)rows + own_row * Z::words + p, __float_as_int(t)); here[own_row] = 0; }
+      }
+      #pragma unroll
+      for (int i = 0; i < 4; i++) { norm[i] += __shfl_xor_sync(ALL, norm[i], 1); norm[i] += __shfl_xor_sync(ALL, norm[i], 2); }
+      float best[4]; int closest[4];
+      #pragma unroll
+      for (int i = 0; i < 4; i++) { best[i] = 1e38f; closest[i] = 0; }
+      #pragma unroll
+      for (int nt = 0; nt < NT; nt++) {
+        const float2 length = *(float2*)(cc + nt * 8 + 2 * t4), border = *(float2*)(th + nt * 8 + 2 * t4), offset = *(float2*)(near + nt * 8 + 2 * t4);
+        #pragma unroll
+        for (int i = 0; i < 4; i++) {
+          float* d = &dist[i >> 1][nt][(i & 1) * 2];
+          d[0] = fmaf(-2.f, d[0], norm[i] + length.x); d[1] = fmaf(-2.f, d[1], norm[i] + length.y);
+          if (d[0] < best[i]) { best[i] = d[0]; closest[i] = nt * 8 + 2 * t4; }
+          if (d[1] < best[i]) { best[i] = d[1]; closest[i] = nt * 8 + 2 * t4 + 1; }
+          if (LEARN && base + g8 + 8 * i < count) {
+            const float one = root(fmaxf(d[0], 0.f)), two = root(fmaxf(d[1], 0.f));
+            const unsigned nearness = pack(one < border.x ? ex2(fmaf(one, slope, offset.x)) : 0.f, two < border.y ? ex2(fmaf(two, slope, offset.y)) : 0.f);
+            *((unsigned*)(written[i] - t4) + Z::columns / 2 + nt * 4 + t4) = nearness;
+          }
+        }
+      }
+      #pragma unroll
+      for (int i = 0; i < 4; i++)
+        #pragma unroll
+        for (int s = 1; s < 4; s *= 2) {            // ties: the lowest unit
+          const float other = __shfl_xor_sync(ALL, best[i], s); const int f = __shfl_xor_sync(ALL, closest[i], s);
+          if (other < best[i] || (other == best[i] && f < closest[i])) { best[i] = other; closest[i] = f; }
+        }
+      // from rows to lanes: event 8 i + j is row i of the lanes 4 j to 4 j + 3
+      const float mine = t4 == 0 ? best[0] : t4 == 1 ? best[1] : t4 == 2 ? best[2] : best[3];
+      const int mine_f = t4 == 0 ? closest[0] : t4 == 1 ? closest[1] : t4 == 2 ? closest[2] : closest[3];
+      const int source = (lane & 7) * 4 + (lane >> 3);
+      const float distance = sqrtf(fmaxf(__shfl_sync(ALL, mine, source), 0.f));
+      const int f = __shfl_sync(ALL, mine_f, source);
+      const bool pass = valid && distance < th[f];
+      const unsigned passing = __ballot_sync(ALL, pass);
+      if (pass) onward[passed + __popc(passing & before)] = make_int2(number, place * Z::units + f);
+      passed += __popc(passing);
+      if (LEARN && valid) {
+        a.fired[k * work.plane + at + number] = f;
+        if (k == 0) for (int above = 0; above < TOP; above++) a.judged[above * work.plane + at + number] = make_float2(0.f, 0.f);
+      }
+      __syncwarp();
+    }
+    if (lane == 0) {
+      work.listed(a, k + 1, q)[segment] = passed;
+      if (passed) atomicAdd(a.kept + out * LAYERS + k, passed);
+    }
+  }
+}
+
+// What a hidden layer remembers of a recording, on the map of the warp: {value, clock} of every place. Behind the last layer's own map.
+constexpr int PLACES = field_of(SHAPE[0]);
+template <int k> __device__ __forceinline__ int2* sums_at(int* map) { return (int2*)(map + (LAST.entries + 1) / 2 * 2) + 2 * (k - 1) * PLACES; }
+template <int k> __device__ __forceinline__ int2* previous_at(int* map) { return sums_at<k>(map) + PLACES; }
+template <int k> __device__ __forceinline__ int* outputs_at(int* map) {    // last times of its units, of layers but the one below the last
+  if constexpr (k == 1) return (int*)sums_at<TOP>(map);
+  else return outputs_at<k - 1>(map) + PLACES * SHAPE[k - 1].units;
+}
+
+struct Lane {                                       // an event of a block of 32
+  int e, clock, base; bool valid; unsigned before, upto;
+};
+
+// When there was last an event at an entry, on the clock of the map; less than base: never. Then it is now.
+__device__ __forceinline__ int last_time(int* map, const Lane& l) {
+  const unsigned same = __match_any_sync(ALL, l.valid ? l.e : (1 << 30) | l.before), earlier = same & l.before;
+  int then = -1;
+  if (l.valid && !earlier) then = map[l.e];
+  const int sibling = __shfl_sync(ALL, l.clock, 31 - __clz(earlier | 1u));
+  __syncwarp();
+  if (l.valid && !(same & ~l.upto)) map[l.e] = l.clock;
+  return earlier ? sibling : then;
+}
+
+// S of a hidden layer but for its sign: 1 - mean of the other units' feedback at the place. Their sum is kept, and decays.
+template <int k>
+__device__ __forceinline__ float apart(int* map, const Lane& l, int then, float feedback) {
+  const int place = l.e / SHAPE[k].units;
+  const unsigned same = __match_any_sync(ALL, l.valid ? place : (1 << 30) | l.before), earlier = same & l.before;
+  const int rank = __popc(earlier), previous = 31 - __clz(earlier | 1u);
+  int2* sums = sums_at<k>(map);
+  float sum = 0.f;
+  if (l.valid && !rank) { const int2 old = sums[place]; if (old.y >= l.base) sum = __int_as_float(old.x) * ex2((float)(old.y - l.clock) * feedback); }
+  const float news = then < l.base ? 1.f : 1.f - ex2((float)(then - l.clock) * feedback);
+  const float decay = ex2((float)(__shfl_sync(ALL, l.clock, previous) - l.clock) * feedback);
+  if (!rank) sum += news;
+  for (int r = 1; __any_sync(ALL, rank >= r); r++) {   // events at one place, one after another
+    const float below = __shfl_sync(ALL, sum, previous);
+    if (rank == r) sum = fmaf(below, decay, news);
+  }
+  if (l.valid && !(same & ~l.upto)) sums[place] = make_int2(__float_as_int(sum), l.clock);
+  return 1.f - (sum - 1.f) / (SHAPE[k].units > 1 ? SHAPE[k].units - 1 : 1);
+}
+
+// Hidden layers under the topmost hidden one, whose outputs the last layer does not see: what is apart in them.
+template <int k>
+__device__ __forceinline__ void apart_below(const Args& a, const Work& work, int q, int* map, const int* times, unsigned began, int events, Lane l, int lane) {
+  if constexpr (k < TOP - 1) {
+    const float feedback = rates_now(a, work.network, k).feedback;
+    const int2* list = work.list(a, k + 1, q);
+    const int* listed = work.listed(a, k + 1, q);
+    float* found = a.apart + (k - 1) * work.plane + work.slot(a, q) * a.log_stride;
+    for (int segment = 0; segment * a.segment < events; segment++)
+      for (int m = 0; m < listed[segment]; m += 32) {
+        const int2 now = list[segment * a.segment + min(m + lane, listed[segment] - 1)];
+        l.e = now.y; l.valid = m + lane < listed[segment]; l.clock = l.base + (int)((unsigned)times[now.x] - began);
+        const float value = apart<k>(map, l, last_time(outputs_at<k>(map), l), feedback);
+        if (l.valid) found[now.x] = value;
+        __syncwarp();
+      }
+    apart_below<k + 1>(a, work, q, map, times, began, events, l, lane);
+  }
+}
+
+// S and dS of the hidden layers, for the events that came through all of them.
+template <int k>
+__device__ __forceinline__ void judge(const Args& a, const Work& work, long long at, int* map, const Lane& l, int number, float top, float sign) {
+  if constexpr (k < TOP) {
+    const int place = l.e / SHAPE[TOP - 1].units;
+    const unsigned same = __match_any_sync(ALL, l.valid ? place : (1 << 30) | l.before), earlier = same & l.before;
+    const float S = sign * (k == TOP - 1 ? top : l.valid ? a.apart[(k - 1) * work.plane + at + number] : 0.f);
+    int2* previous = previous_at<k>(map);
+    float old = __shfl_sync(ALL, S, 31 - __clz(earlier | 1u));
+    if (!earlier) { old = 0.f; if (l.valid) { const int2 then = previous[place]; if (then.y >= l.base) old = __int_as_float(then.x); } }
+    __syncwarp();
+    if (l.valid) {
+      if (!(same & ~l.upto)) previous[place] = make_int2(__float_as_int(S), l.clock);
+      a.judged[(k - 1) * work.plane + at + number] = make_float2(S, S - old);
+    }
+    judge<k + 1>(a, work, at, map, l, number, top, sign);
+  }
+}
+
+__device__ __forceinline__ void last_layer(const Args& a, int chunk) {
+  const int lane = threadIdx.x & 31;
+  const unsigned upto = ALL >> (31 - lane), before = upto >> 1;
+  const Work work(a, chunk);
+  if (work.from >= work.to) return;
+  const int network = work.network;
+  const Rates rates = rates_now(a, network, TOP);
+  const float fade = rates.fade, feedback = rates.feedback, feedback_below = rates_now(a, network, TOP - 1).feedback;
+  const long long own = ((long long)network * gridDim.x + blockIdx.x) * LAST_WARPS + (threadIdx.x >> 5);
+  int* map = a.map + own * LAST_MAP;
+  int base = a.base[own];
+  const float* c = a.layer[TOP].c + (long long)network * LAST.entries * ROW;
+  Sum* dc = a.layer[TOP].dc + (long long)network * LAST.entries * ROW;
+  float cc[CLASSES];
+  #pragma unroll
+  for (int n = 0; n < CLASSES; n++) cc[n] = a.layer[TOP].cc[network * CLASSES + n];
+
+  while (true) {
+    int q = 0;
+    if (lane == 0) q = work.from + atomicAdd(a.next + TOP * a.networks + network, 1);
+    q = __shfl_sync(ALL, q, 0);
+    if (q >= work.to) break;
+    const long long out = (long long)network * a.recordings + q, first = a.start[out];
+    const int label = a.label[out], events = (int)(a.stop[out] - first);
+    const int* times = a.t + first;
+    const unsigned began = events ? times[0] : 0;   // clocks may wrap: only differences count
+    const int length = events ? (int)((unsigned)times[events - 1] - began) + 1 : 0;
+    const long long at = work.slot(a, q) * a.log_stride;
+    const int2* list = work.list(a, TOP, q);
+    const int* listed = work.listed(a, TOP, q);
+    float4* log = a.log + at;                       // entry and class, w, gain, time
+    if (base > RESET - length) {                    // rare: what the map holds would come back as the future
+      for (int i = lane; i < LAST_MAP; i += 32) map[i] = -1;
+      base = 0;
+      __syncwarp();
+    }
+    Lane l; l.base = base; l.before = before; l.upto = upto;
+    if (LEARN) apart_below<1>(a, work, q, map, times, began, events, l, lane);
+    float carry[ROW], fed_carry[ROW], t_carry = 0.f, S_carry = 0.f;
+    #pragma unroll
+    for (int n = 0; n < ROW; n++) { carry[n] = 0.f; fed_carry[n] = NEVER; }
+    int votes = 0;
+    for (int begin = 0, segment = 0; begin < events; begin += a.segment, segment++) {
+      const int count = listed[segment];
+      int2 ahead = count ? list[begin + min(lane, count - 1)] : make_int2(0, 0);
+      int t_ahead = times[ahead.x];
+      for (int m = 0; m < count; m += 32) {
+        const int2 now = ahead;
+        const int e = now.y, since = (int)((unsigned)t_ahead - began);
+        const float t = (float)since;
+        l.e = e; l.valid = m + lane < count; l.clock = base + since;
+        float cs[ROW];
+        #pragma unroll
+        for (int i = 0; i < ROW / 4; i++) *(float4*)(cs + 4 * i) = __ldg((const float4*)(c + (long long)e * ROW) + i);
+        ahead = list[begin + min(m + 32 + lane, count - 1)];   // fetched for the next step
+        const int then = last_time(map, l);
+        const float w = l.valid ? then < base ? 1.f : 1.f - ex2((float)(then - l.clock) * fade) : 0.f;
+        float dot[ROW];
+        #pragma unroll
+        for (int n = 0; n < ROW; n++) dot[n] = w * cs[n];
+        #pragma unroll
+        for (int s = 1; s < 32; s *= 2) {
+          const float t_then = __shfl_up_sync(ALL, t, s), decay = lane >= s ? ex2((t_then - t) * fade) : 0.f;
+          #pragma unroll
+          for (int n = 0; n < CLASSES; n++) dot[n] = fmaf(decay, __shfl_up_sync(ALL, dot[n], s), dot[n]);
+        }
+        const float decay = ex2((t_carry - t) * fade);
+        int winner = 0; float least = 1e38f;
+        #pragma unroll
+        for (int n = 0; n < CLASSES; n++) {
+          dot[n] = fmaf(decay, carry[n], dot[n]);
+          const float d = fmaf(-2.f, dot[n], cc[n]);
+          if (d < least) { least = d; winner = n; }
+          carry[n] = __shfl_sync(ALL, dot[n], 31);
+        }
+        t_carry = __shfl_sync(ALL, t, 31);
+        t_ahead = times[ahead.x];
+        float others = 0.f;
+        #pragma unroll
+        for (int n = 0; n < CLASSES; n++) {
+          const unsigned winning = __ballot_sync(ALL, l.valid && winner == n);
+          if (lane == n) votes += __popc(winning);
+          if (LEARN) {
+            const unsigned so_far = winning & upto;
+            const float when = __shfl_sync(ALL, t, 31 - __clz(so_far | 1u)), fed = so_far ? when : fed_carry[n];
+            if (n != winner) others += ex2((fed - t) * feedback);
+            fed_carry[n] = __shfl_sync(ALL, fed, 31);
+          }
+        }
+        if (LEARN) {
+          const float sign = label >= 0 && winner != label ? -1.f : 1.f, S = sign * (1.f - others * (1.f / (CLASSES > 1 ? CLASSES - 1 : 1)));
+          float S_before = __shfl_up_sync(ALL, S, 1);
+          if (lane == 0) S_before = S_carry;
+          S_carry = __shfl_sync(ALL, S, min(31, count - m - 1));
+          const float dS = S - S_before;
+          if (l.valid) {
+            log[begin + m + lane] = make_float4(__int_as_float(e | winner << 26), w, rates.alpha * dS + rates.beta * S, t);
+            a.judged[(TOP - 1) * work.plane + at + now.x] = make_float2(S, dS);
+          }
+          judge<1>(a, work, at, map, l, now.x, apart<TOP - 1>(map, l, then, feedback_below), sign);
+        }
+        __syncwarp();
+      }
+    }
+    if (lane < CLASSES) a.votes[out * CLASSES + lane] = votes;
+    for (int s = 16; s; s >>= 1) votes += __shfl_xor_sync(ALL, votes, s);
+    if (lane == 0) { a.kept[out * LAYERS + TOP] = votes; if (LEARN && votes) atomicAdd(a.output + network, votes); }
+    base += length;
+    if (LEARN) {
+      float total_gain[CLASSES];
+      #pragma unroll
+      for (int n = 0; n < CLASSES; n++) total_gain[n] = carry[n] = 0.f;
+      for (int segment = (events + a.segment - 1) / a.segment - 1; segment >= 0; segment--) {
+        const int count = listed[segment], begin = segment * a.segment;
+        int m = (count - 1) / 32 * 32;
+        float4 ahead = make_float4(0.f, 0.f, 0.f, 0.f);
+        if (count) ahead = log[begin + min(m + lane, count - 1)];
+        for (; m >= 0 && count; m -= 32) {
+          const float4 now = ahead;
+          const bool valid = m + lane < count;
+          const int e = __float_as_int(now.x) & 0x3ffffff, winner = (unsigned)__float_as_int(now.x) >> 26;
+          const float t = now.w, g = valid ? now.z : 0.f, w = valid ? now.y : 0.f;
+          ahead = log[begin + min(max(m - 32, 0) + lane, count - 1)];   // fetched for the next step
+          float R[ROW];
+          #pragma unroll
+          for (int n = 0; n < ROW; n++) R[n] = 0.f;
+          #pragma unroll
+          for (int n = 0; n < CLASSES; n++) { R[n] = winner == n ? g : 0.f; total_gain[n] += R[n]; }
+          #pragma unroll
+          for (int s = 1; s < 32; s *= 2) {
+            const float t_later = __shfl_down_sync(ALL, t, s), decay = lane + s < 32 ? ex2((t - t_later) * fade) : 0.f;
+            #pragma unroll
+            for (int n = 0; n < CLASSES; n++) R[n] = fmaf(decay, __shfl_down_sync(ALL, R[n], s), R[n]);
+          }
+          const float decay = ex2((t - t_carry) * fade);
+          #pragma unroll
+          for (int n = 0; n < CLASSES; n++) { R[n] = fmaf(decay, carry[n], R[n]); carry[n] = __shfl_sync(ALL, R[n], 0); }
+          t_carry = __shfl_sync(ALL, t, 0);
+          #pragma unroll
+          for (int i = 0; i < ROW / 4; i++) {
+            float* v = R + 4 * i;
+            #pragma unroll
+            for (int j = 0; j < 4; j++) v[j] *= w;
+            if (fabsf(v[0]) + fabsf(v[1]) + fabsf(v[2]) + fabsf(v[3]) > 0.f) add_four(dc + (long long)e * ROW + 4 * i, v);
+          }
+        }
+      }
+      #pragma unroll
+      for (int n = 0; n < CLASSES; n++) {
+        for (int s = 16; s; s >>= 1) total_gain[n] += __shfl_xor_sync(ALL, total_gain[n], s);
+        if (lane == 0) add(a.layer[TOP].dg + network * CLASSES + n, total_gain[n]);
+      }
+    }
+  }
+  if (lane == 0) a.base[own] = base;
+}
+
+template <int k>
+__device__ __forceinline__ void learn(const Args& a, int chunk) {
+  using Z = Of<k>;
+  constexpr int STRIDE = Z::columns + 2, PAIRS = Z::columns / 2;   // threads: pairs of columns, then pairs of thresholds, then one for the gains
+  extern __shared__ float4 memory[];
+  Sum* sums = (Sum*)memory;                         // [unit][column]
+  Sum* gains = sums + Z::units * STRIDE;
+  __shared__ int4 line[2][32];                      // of events that learn: which, unit, gain, push
+  __shared__ float backs[2][32];
+  __shared__ int lines[2], item;
+  const Work work(a, chunk);
+  if (work.from >= work.to) return;
+  const int network = work.network, thread = threadIdx.x, lane = thread & 31;
+  const Rates rates = rates_now(a, network, k);
+  for (int i = thread; i < Z::units * (STRIDE + 1); i += blockDim.x) sums[i] = 0;
+  Sum dth[2] = {0, 0};
+  const bool column = thread < PAIRS, threshold = !column && thread < Z::line / 2;
+  const int n0 = 2 * (thread - PAIRS);              // of a threshold
+  int turn = 0;
+  while (true) {
+    __syncthreads();
+    if (thread == 0) item = atomicAdd(a.next + (LAYERS + k) * a.networks + network, 1);
+    __syncthreads();
+    const int taken = item;
+    if (taken >= (work.to - work.from) * work.segments) break;
+    const int q = work.from + taken / work.segments, begin = taken % work.segments * a.segment;
+    const long long out = (long long)network * a.recordings + q;
+    const int end = min(begin + a.segment, (int)(a.stop[out] - a.start[out]));
+    const long long at = work.slot(a, q) * a.log_stride;
+    const unsigned* written = (const unsigned*)(a.lines + work.plane * lines_below<k>() + at * Z::line) + min(thread, Z::line / 2 - 1);
+    for (int base = begin; base < end; base += 32, turn ^= 1) {
+      if (thread < 32) {
+        float2 judged = make_float2(0.f, 0.f); int f = 0;
+        if (base + lane < end) { judged = a.judged[k * work.plane + at + base + lane]; f = a.fired[k * work.plane + at + base + lane]; }
+        const float S = judged.x, dS = judged.y, gain = rates.alpha * dS + rates.beta * S, push = rates.gamma * dS + rates.delta * S;
+        const bool learns = gain != 0.f || push != 0.f;
+        const unsigned some = __ballot_sync(ALL, learns);
+        const int place = __popc(some & ((1u << lane) - 1));
+        if (learns) {
+          line[turn][place] = make_int4(base + lane, f, __float_as_int(gain), __float_as_int(push));
+          backs[turn][place] = (rates.flags & COMPETITION) && S >= -SLACK && dS >= -SLACK ? -push : 0.f;
+        }
+        if (lane == 0) lines[turn] = __popc(some);
+      }
+      __syncthreads();
+      const int count = lines[turn];
+      for (int j = 0; j < count; j += IN_FLIGHT) {
+        unsigned v[IN_FLIGHT];
+        #pragma unroll
+        for (int u = 0; u < IN_FLIGHT; u++) v[u] = written[(long long)line[turn][min(j + u, count - 1)].x * (Z::line / 2)];
+        #pragma unroll
+        for (int u = 0; u < IN_FLIGHT; u++) {
+          if (j + u >= count) break;
+          const int4 event = line[turn][j + u];
+          const float gain = __int_as_float(event.z);
+          const float2 x = unpack(v[u]);
+          if (column) {
+            Sum* sum = sums + event.y * STRIDE + 2 * thread;
+            sum[0] += exact(gain * x.x); sum[1] += exact(gain * x.y);
+          } else if (threshold) {
+            const float push = __int_as_float(event.w), back = backs[turn][j + u];
+            dth[0] += exact((event.y == n0 ? push : back) * x.x); dth[1] += exact((event.y == n0 + 1 ? push : back) * x.y);
+          } else if (thread == Z::line / 2) gains[event.y] += exact(gain);
+        }
+      }
+    }
+  }
+  if (threshold)
+    for (int j = 0; j < 2; j++) if (n0 + j < Z::units && dth[j] != 0) atomicAdd(a.layer[k].dth + network * Z::units + n0 + j, dth[j]);
+  for (int i = thread; i < Z::units * Z::columns; i += blockDim.x) {
+    const int n = i % Z::units, entry = entry_of<k>(i / Z::units);
+    const Sum sum = sums[n * STRIDE + i / Z::units];
+    if (entry >= 0 && sum != 0) atomicAdd(a.layer[k].dc + ((long long)network * Z::entries + entry) * SHAPE[k].row + n, sum);
+  }
+  for (int n = thread; n < Z::units; n += blockDim.x) if (gains[n] != 0) atomicAdd(a.layer[k].dg + network * Z::units + n, gains[n]);
+}
