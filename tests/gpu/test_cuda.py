@@ -146,7 +146,7 @@ def test_blocks_of_events_learn_as_the_reference(seed, group, deterministic):
     check_learning(stages, parameters, rule, batch, Options(deterministic=deterministic))
 
 
-@pytest.fixture(params=[(1024, None), (64, None), (96, 1 << 20)], ids=["whole", "segments", "segments, chunks"])
+@pytest.fixture(params=[(1024, None), (64, None), (96, 1 << 22)], ids=["whole", "segments", "segments, chunks"])
 def cut(request, monkeypatch):
     """Recordings in segments of so many events, and chunks that fit into so many bytes."""
     segment, room = request.param

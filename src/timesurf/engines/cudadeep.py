@@ -61,23 +61,23 @@ def deep(stages: tuple[Stage, ...], *, learn: bool, shared: int, deterministic: 
     layers, learns, lines, rows = [], [], [], 0
     for k, stage in enumerate(windows):
         entries, units = math.prod(stage.surface_shape), -(-stage.units // 8) * 8
-        window, words = entries // stage.polarities, -(-stage.polarities // 16) * 16
-        columns = window * words if k else -(-entries // 16) * 16
+        window, words = entries // stage.polarities, -(-stage.polarities // 32) * 32
+        columns = window * words if k else -(-entries // 32) * 32
         common = 4 * columns * units + 12 * units
         if k:
             field = math.prod(n + size - 1 for n, size in zip(stage.field, stage.surface_shape, strict=False))
             own = -(-field // 4) * 4 + 32 * window + 128
-            rows = max(rows, (field + 32) * words)
+            rows = max(rows, (field + 33) * words)
         else:
-            own = near.size + 32 * (columns if columns % 32 else columns + 16) + 64
+            own = near.size + 32 * (columns + 16) + 64
         warps = min(_WARPS[units > 32], (shared - 1024 - common) // (4 * own))
         line = columns + units
-        sums = (8 if deterministic else 4) * stage.units * (columns + 3)
-        if warps < 2 or (learn and (sums > shared - 2048 or line // 2 >= 1024)):
+        threads = -(-line // 128) * 32
+        sums = (8 if deterministic else 4) * stage.units * (columns + 5)
+        if warps < 2 or (learn and (sums > shared - 2048 or threads > 1024)):
             return None
         layers.append(Kernel(f"layer{k}", 32 * warps, common + 4 * warps * own, 1))
-        threads = 32 * (line // 64 + 1)
-        beside = max(1, min((shared + 1024) // (sums + 3072), 2048 // threads, 16))
+        beside = max(1, min((shared + 1024) // (sums + 2640), 640 // threads, 16))
         learns.append(Kernel(f"learn{k}", threads, sums, beside))
         lines.append(line)
     places = math.prod(last.field)

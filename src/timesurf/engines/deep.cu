@@ -16,7 +16,8 @@ constexpr Shape LAST = SHAPE[TOP];
 constexpr int CLASSES = LAST.units, ROW = LAST.row;
 constexpr float NEVER = -1e30f;                     // a time
 constexpr int RESET = 1 << 30;                      // us: the clock of the last layer's map starts again
-constexpr int LAST_WARPS = 4, IN_FLIGHT = 8;        // events that `learn` asks memory for at a time
+constexpr int LAST_WARPS = 4;
+constexpr int TOLD = 96, IN_FLIGHT = 32;           // events that `learn` is told of, and that it asks memory for, at a time
 
 constexpr __host__ __device__ int places_of(Shape shape) {   // of the padded field
   int n = 1;
@@ -31,11 +32,12 @@ constexpr __host__ __device__ int field_of(Shape shape) {
 
 template <int k> struct Of {                        // sizes of a Window layer
   static constexpr int units = SHAPE[k].units, polarities = SHAPE[k].polarities, entries = SHAPE[k].entries, places = entries / polarities;
-  static constexpr int words = (polarities + 15) / 16 * 16;          // a place on the map of an upper layer: whole steps of 16
-  static constexpr int steps = k ? places * words / 16 : (entries + 15) / 16, columns = 16 * steps;
+  static constexpr int words = (polarities + 31) / 32 * 32;          // a place on the map of an upper layer: whole steps of 32
+  static constexpr int steps = k ? places * words / 32 : (entries + 31) / 32, columns = 32 * steps;
   static constexpr int nt = (units + 7) / 8, line = columns + 8 * nt;   // halves that `layer` writes out for `learn`: surface, then nearness
-  static constexpr int stride = columns % 32 ? columns : columns + 16;  // of times in shared memory: no bank is asked twice
+  static constexpr int stride = columns + 16;       // of times in shared memory: no bank is asked twice
   static constexpr int field = k ? places_of(SHAPE[k]) : 0;
+  static constexpr int rows = field + 33;           // of its map: places; a place as it is after each event of a block; one where nothing fired
   static constexpr int own = k ? (field + 3) / 4 * 4 + places * 32 + 128 : MAP + 32 * stride + 64;   // words of shared memory a warp
 };
 template <int k> constexpr __host__ __device__ int lines_below() { if constexpr (k == 0) return 0; else return lines_below<k - 1>() + Of<k - 1>::line; }
@@ -76,6 +78,11 @@ __device__ __forceinline__ int inside(int n) {
   }
   return at;
 }
+
+// In lines that are written out, what a lane has of a step, and of all distances, lies together.
+__device__ __forceinline__ int column_of(int written) { const int i = written & 31; return written - i + (i & 4) * 4 + (i >> 3) * 4 + (i & 3); }
+template <int k>
+__device__ __forceinline__ int unit_of(int written) { constexpr int own = 2 * Of<k>::nt; return written % own / 2 * 8 + written / own * 2 + written % 2; }
 
 __device__ __forceinline__ unsigned pack(float x, float y) { unsigned v; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(y), "f"(x)); return v; }
 __device__ __forceinline__ float2 unpack(unsigned v) {
@@ -121,12 +128,12 @@ __device__ __forceinline__ void layer(const Args& a, int chunk) {
   const int network = work.network;
   const Rates rates = rates_now(a, network, k);
   uint4* parts = (uint4*)memory;                    // centroids as the tensor cores want them: four values, high then low parts
-  float* th = (float*)(parts + Z::steps * NT * 32);
+  float* th = (float*)(parts + 2 * Z::steps * NT * 32);
   float* cc = th + NT * 8;
   float* near = cc + NT * 8;                        // near(distance) = exp2(distance slope + near[n])
   float* own = near + NT * 8 + warp * Z::own;
   const float* c = a.layer[k].c + (long long)network * Z::entries * SHAPE[k].row;
-  for (int i = threadIdx.x; i < Z::steps * NT * 32; i += blockDim.x) {
+  for (int i = threadIdx.x; i < 2 * Z::steps * NT * 32; i += blockDim.x) {
     const int n = (i >> 5) % NT * 8 + ((i & 31) >> 2), column = (i >> 5) / NT * 16 + (i & 3) * 4;
     float v[4];
     #pragma unroll
@@ -146,22 +153,22 @@ __device__ __forceinline__ void layer(const Args& a, int chunk) {
     cc[n] = n < Z::units ? a.layer[k].cc[network * Z::units + n] : 1e37f;
   }
   // of the first layer: its map, times in the windows of a block, and events of a block {where, time};
-  // of others: which events of a block are at each place, rows of the map that make up each window, and events {row, which are there, polarity, time}
+  // of others: which events of a block are at each place, rows of the map that make up each window, and events {row, which are there, polarity, time}.
+  // Where nothing fired yet all events are: nobody cleared that row
   float* map = own;
   float* times_of = map + MAP;
   int2* line = (int2*)(times_of + 32 * Z::stride);
   unsigned* here = (unsigned*)own;
   int* row_of = (int*)(here + (Z::field + 3) / 4 * 4);
   int4* event = (int4*)(row_of + Z::places * 32);
-  // the map of an upper layer, [place][polarity]; behind it a place's times as they are after each event of a block
-  float* rows = (float*)a.scratch + (((long long)network * gridDim.x + blockIdx.x) * (blockDim.x >> 5) + warp) * (Z::field + 32) * Z::words;
+  float* rows = (float*)a.scratch + (((long long)network * gridDim.x + blockIdx.x) * (blockDim.x >> 5) + warp) * Z::rows * Z::words;
   unsigned step[LOADS];                             // from the corner to the entries that this lane loads
   if constexpr (k == 0) {
     #pragma unroll
     for (int i = 0; i < LOADS; i++) step[i] = inside<0>(lane + 32 * i < Z::entries ? lane + 32 * i : 0);
     for (int i = lane; i < 32 * Z::stride; i += 32) times_of[i] = NEVER;
   } else {
-    for (int i = lane; i < Z::field; i += 32) here[i] = 0;
+    for (int i = lane; i < Z::words; i += 32) rows[(Z::field + 32) * Z::words + i] = NEVER;
   }
   const int centre_at = k ? inside<k>(Z::places / 2) : OWN;
   __syncthreads();
@@ -181,6 +188,7 @@ __device__ __forceinline__ void layer(const Args& a, int chunk) {
     const int* listed = k ? work.listed(a, k, q) : nullptr;
     const int count = k ? listed[segment] : min(a.segment, all - begin);
     const long long at = work.slot(a, q) * a.log_stride;
+    unsigned short* lines = a.lines + work.plane * lines_below<k>() + at * Z::line;
 
     // the map as the events before the segment leave it: as time never goes back, the latest is the largest
     __syncwarp();
@@ -191,15 +199,21 @@ __device__ __forceinline__ void layer(const Args& a, int chunk) {
       for (int i = lane; i < begin; i += 32)
         atomicMax((int*)map + corner<0>(entries[i] / Z::polarities) + OWN + entries[i] % Z::polarities, __float_as_int((float)(int)(times[i] - began)));
     } else {
-      for (int i = lane; i < Z::field * Z::words / 4; i += 32) ((float4*)rows)[i] = make_float4(NEVER, NEVER, NEVER, NEVER);
+      for (int i = lane; i < Z::field; i += 32) here[i] = ALL;
       __syncwarp();
       for (int s = 0; s < segment; s++) {
         const int some = listed[s];
-        #pragma unroll 4
-        for (int m = lane; m < some; m += 32) {
-          const int2 then = list[s * a.segment + m];
-          atomicMax((int*)rows + (corner<k>(then.y / Z::polarities) + centre_at) * Z::words + then.y % Z::polarities,
-                    __float_as_int((float)(int)(times[then.x] - began)));
+        for (int m = 0; m < some; m += 32) {
+          const int2 then = list[s * a.segment + min(m + lane, some - 1)];
+          const int row = corner<k>(then.y / Z::polarities) + centre_at, when = times[then.x];
+          for (unsigned fresh = __ballot_sync(ALL, here[row] == ALL); fresh; fresh &= fresh - 1) {
+            float* cleared = rows + __shfl_sync(ALL, row, __ffs(fresh) - 1) * Z::words;
+            for (int i = lane; i < Z::words; i += 32) cleared[i] = NEVER;
+          }
+          __syncwarp();
+          here[row] = 0;
+          atomicMax((int*)rows + row * Z::words + then.y % Z::polarities, __float_as_int((float)(int)(when - began)));
+          __syncwarp();
         }
       }
     }
@@ -241,27 +255,32 @@ __device__ __forceinline__ void layer(const Args& a, int chunk) {
       } else {                                      // each row of a window is the map's, or as an event of this block left it
         const int from = corner<k>(place);
         own_row = from + centre_at;
+        const bool fresh = here[own_row] == ALL;
+        __syncwarp();
+        if (fresh) here[own_row] = 0;
+        __syncwarp();
         if (valid) atomicOr(here + own_row, 1u << lane);
         __syncwarp();
-        event[lane] = make_int4(own_row * Z::words, here[own_row] & upto, p, __float_as_int(t));
+        event[lane] = make_int4(own_row * Z::words | fresh, here[own_row] & upto, p, __float_as_int(t));
         #pragma unroll 9
         for (int n = 0; n < Z::places; n++) {
           const int row = from + inside<k>(n);
-          const unsigned lately = here[row] & upto;
-          row_of[n * 32 + lane] = (lately ? Z::field + 31 - __clz(lately) : row) * Z::words;
+          const unsigned lately = here[row];
+          const int version = lately & upto ? 31 - __clz(lately & upto) : 0;
+          row_of[n * 32 + lane] = (row != own_row && lately == ALL ? Z::field + 32 : lately & upto ? Z::field + version : row) * Z::words;
         }
         __syncwarp();
         #pragma unroll
         for (int w = 0; w < Z::words; w += 32)
           for (int j = 0; j < 32; j += 8) {
             int4 e[8]; float v[8];
-            const bool mine = w + lane < Z::words;
             #pragma unroll
-            for (int u = 0; u < 8; u++) { e[u] = event[j + u]; v[u] = mine ? rows[e[u].x + w + lane] : 0.f; }
+            for (int u = 0; u < 8; u++) { e[u] = event[j + u]; v[u] = NEVER; if (!(e[u].x & 1)) v[u] = rows[e[u].x + w + lane]; }
             #pragma unroll
             for (int u = 0; u < 8; u++) {
+              if (e[u].x & 1) rows[e[u].x - 1 + w + lane] = NEVER;
               for (unsigned m = e[u].y; m; m &= m - 1) { const int4 then = event[__ffs(m) - 1]; if (then.z == w + lane) v[u] = __int_as_float(then.w); }
-              if (mine) rows[(Z::field + j + u) * Z::words + w + lane] = v[u];
+              rows[(Z::field + j + u) * Z::words + w + lane] = v[u];
             }
           }
       }
@@ -269,52 +288,63 @@ __device__ __forceinline__ void layer(const Args& a, int chunk) {
 
       // squared distances: ||ts||^2 - 2 ts c + ||c||^2; rows are events, columns units. A lane has rows g8 + 8 r, and four columns of a step
       float dist[2][NT][4], norm[4] = {0.f, 0.f, 0.f, 0.f}, t_row[4];
-      uint2* written[4];                            // where its rows are written out
+      uint4* written[4];                            // where its rows are written out
       #pragma unroll
       for (int i = 0; i < 8 * NT; i++) (&dist[0][0][0])[i] = 0.f;
       #pragma unroll
       for (int r = 0; r < 4; r++) {
         t_row[r] = __shfl_sync(ALL, t, g8 + 8 * r);
-        if (LEARN) written[r] = (uint2*)(a.lines + work.plane * lines_below<k>() + (at + __shfl_sync(ALL, number, g8 + 8 * r)) * Z::line) + t4;
+        if (LEARN) written[r] = (uint4*)(lines + (long long)__shfl_sync(ALL, number, g8 + 8 * r) * Z::line);
       }
-      auto fetched = [&](int s, float4 (&v)[4]) {
+      float4 ahead[4];
+      auto fetched = [&](int step, int half) {
         #pragma unroll
         for (int r = 0; r < 4; r++) {
-          if constexpr (k == 0) v[r] = *(const float4*)(times_of + (g8 + 8 * r) * Z::stride + s * 16 + 4 * t4);
-          else v[r] = *(const float4*)(rows + row_of[s * 16 / Z::words * 32 + g8 + 8 * r] + s * 16 % Z::words + 4 * t4);
+          if constexpr (k == 0) ahead[r] = *(const float4*)(times_of + (g8 + 8 * r) * Z::stride + step * 32 + half * 16 + 4 * t4);
+          else ahead[r] = *(const float4*)(rows + row_of[step * 32 / Z::words * 32 + g8 + 8 * r] + step * 32 % Z::words + half * 16 + 4 * t4);
         }
       };
-      float4 ahead[4];
-      fetched(0, ahead);
-      #pragma unroll 2
-      for (int s = 0; s < Z::steps; s++) {
-        float4 v[4];
+      fetched(0, 0);
+      #pragma unroll 1
+      for (int step = 0; step < Z::steps; step++) {
+        unsigned top[2][2][4];
         #pragma unroll
-        for (int r = 0; r < 4; r++) v[r] = ahead[r];
-        if (s + 1 < Z::steps) fetched(s + 1, ahead);
-        unsigned top[2][4], low[2][4];
-        #pragma unroll
-        for (int r = 0; r < 4; r++) {
-          float x[4] = {v[r].x, v[r].y, v[r].z, v[r].w};
+        for (int half = 0; half < 2; half++) {
+          unsigned low[2][4];
+          float x[4][4];
           #pragma unroll
-          for (int i = 0; i < 4; i++) { x[i] = ex2((x[i] - t_row[r]) * fade); norm[r] = fmaf(x[i], x[i], norm[r]); }
+          for (int r = 0; r < 4; r++) { x[r][0] = ahead[r].x; x[r][1] = ahead[r].y; x[r][2] = ahead[r].z; x[r][3] = ahead[r].w; }
+          if (half == 0) fetched(step, 1); else if (step + 1 < Z::steps) fetched(step + 1, 0);
           #pragma unroll
-          for (int i = 0; i < 2; i++) {
-            const unsigned high = pack(x[2 * i], x[2 * i + 1]);
-            top[r >> 1][2 * i + (r & 1)] = high; low[r >> 1][2 * i + (r & 1)] = rest(x[2 * i], x[2 * i + 1], high);
+          for (int r = 0; r < 4; r++) {
+            #pragma unroll
+            for (int i = 0; i < 4; i++) { x[r][i] = ex2((x[r][i] - t_row[r]) * fade); norm[r] = fmaf(x[r][i], x[r][i], norm[r]); }
+            #pragma unroll
+            for (int i = 0; i < 2; i++) {
+              const unsigned high = pack(x[r][2 * i], x[r][2 * i + 1]);
+              top[half][r >> 1][2 * i + (r & 1)] = high; low[r >> 1][2 * i + (r & 1)] = rest(x[r][2 * i], x[r][2 * i + 1], high);
+            }
           }
-          if (LEARN && base + g8 + 8 * r < count) written[r][4 * s] = make_uint2(top[r >> 1][r & 1], top[r >> 1][2 + (r & 1)]);
+          #pragma unroll
+          for (int from = 0; from < NT; from += 4) {   // some at a time: each product waits for the one before into the same sum
+            constexpr int some = NT < 4 ? NT : 4;
+            uint4 b[some];
+            #pragma unroll
+            for (int i = 0; i < some; i++) if (from + i < NT) b[i] = parts[((2 * step + half) * NT + from + i) * 32 + lane];
+            #pragma unroll
+            for (int i = 0; i < some; i++) if (from + i < NT) for (int mt = 0; mt < 2; mt++) product(dist[mt][from + i], low[mt], b[i].x, b[i].y);
+            #pragma unroll
+            for (int i = 0; i < some; i++) if (from + i < NT) for (int mt = 0; mt < 2; mt++) product(dist[mt][from + i], top[half][mt], b[i].z, b[i].w);
+            #pragma unroll
+            for (int i = 0; i < some; i++) if (from + i < NT) for (int mt = 0; mt < 2; mt++) product(dist[mt][from + i], top[half][mt], b[i].x, b[i].y);
+          }
         }
-        #pragma unroll
-        for (int nt = 0; nt < NT; nt++) {
-          const uint4 b = parts[(s * NT + nt) * 32 + lane];
+        if (LEARN)
           #pragma unroll
-          for (int mt = 0; mt < 2; mt++) product(dist[mt][nt], low[mt], b.x, b.y);
-          #pragma unroll
-          for (int mt = 0; mt < 2; mt++) product(dist[mt][nt], top[mt], b.z, b.w);
-          #pragma unroll
-          for (int mt = 0; mt < 2; mt++) product(dist[mt][nt], top[mt], b.x, b.y);
-        }
+          for (int r = 0; r < 4; r++) if (base + g8 + 8 * r < count) {
+            const unsigned (&one)[4] = top[0][r >> 1], (&two)[4] = top[1][r >> 1];
+            __stcs(written[r] + 4 * step + t4, make_uint4(one[r & 1], one[2 + (r & 1)], two[r & 1], two[2 + (r & 1)]));   // read once, much later
+          }
       }
       time = times[now.x];
       if constexpr (k > 0) {
@@ -324,6 +354,7 @@ __device__ __forceinline__ void layer(const Args& a, int chunk) {
       #pragma unroll
       for (int i = 0; i < 4; i++) { norm[i] += __shfl_xor_sync(ALL, norm[i], 1); norm[i] += __shfl_xor_sync(ALL, norm[i], 2); }
       float best[4]; int closest[4];
+      unsigned nearness[4][NT];
       #pragma unroll
       for (int i = 0; i < 4; i++) { best[i] = 1e38f; closest[i] = 0; }
       #pragma unroll
@@ -335,13 +366,21 @@ __device__ __forceinline__ void layer(const Args& a, int chunk) {
           d[0] = fmaf(-2.f, d[0], norm[i] + length.x); d[1] = fmaf(-2.f, d[1], norm[i] + length.y);
           if (d[0] < best[i]) { best[i] = d[0]; closest[i] = nt * 8 + 2 * t4; }
           if (d[1] < best[i]) { best[i] = d[1]; closest[i] = nt * 8 + 2 * t4 + 1; }
-          if (LEARN && base + g8 + 8 * i < count) {
+          if (LEARN) {
             const float one = root(fmaxf(d[0], 0.f)), two = root(fmaxf(d[1], 0.f));
-            const unsigned nearness = pack(one < border.x ? ex2(fmaf(one, slope, offset.x)) : 0.f, two < border.y ? ex2(fmaf(two, slope, offset.y)) : 0.f);
-            *((unsigned*)(written[i] - t4) + Z::columns / 2 + nt * 4 + t4) = nearness;
+            nearness[i][nt] = pack(one < border.x ? ex2(fmaf(one, slope, offset.x)) : 0.f, two < border.y ? ex2(fmaf(two, slope, offset.y)) : 0.f);
           }
         }
       }
+      if (LEARN)
+        #pragma unroll
+        for (int i = 0; i < 4; i++) if (base + g8 + 8 * i < count) {
+          unsigned* to = (unsigned*)(written[i] + Z::columns / 8) + t4 * NT;
+          #pragma unroll
+          for (int nt = 0; nt < NT; nt += NT % 4 ? 1 : 4)
+            if constexpr (NT % 4) __stcs(to + nt, nearness[i][nt]);
+            else __stcs((uint4*)(to + nt), make_uint4(nearness[i][nt], nearness[i][nt + 1], nearness[i][nt + 2], nearness[i][nt + 3]));
+        }
       #pragma unroll
       for (int i = 0; i < 4; i++)
         #pragma unroll
@@ -612,25 +651,32 @@ __device__ __forceinline__ void last_layer(const Args& a, int chunk) {
   if (lane == 0) a.base[own] = base;
 }
 
+struct __align__(16) Four { Sum v[4]; };
+
 template <int k>
 __device__ __forceinline__ void learn(const Args& a, int chunk) {
   using Z = Of<k>;
-  constexpr int STRIDE = Z::columns + 2, PAIRS = Z::columns / 2;   // threads: pairs of columns, then pairs of thresholds, then one for the gains
+  constexpr int FOURS = Z::columns / 4, THREADS = (Z::line / 4 + 31) / 32 * 32;   // threads: four columns each, then four thresholds
+  constexpr int EACH = (TOLD + THREADS - 1) / THREADS;
   extern __shared__ float4 memory[];
-  Sum* sums = (Sum*)memory;                         // [unit][column]
-  Sum* gains = sums + Z::units * STRIDE;
-  __shared__ int4 line[2][32];                      // of events that learn: which, unit, gain, push
-  __shared__ float backs[2][32];
-  __shared__ int lines[2], item;
+  Four* sums = (Four*)memory;                       // [unit][columns, and one that keeps banks apart]
+  Sum* gains = (Sum*)(sums + Z::units * (FOURS + 1));
+  __shared__ int4 line[TOLD];                       // of events that learn: which, unit and whether others step back, gain, push
+  __shared__ int told, item;
   const Work work(a, chunk);
   if (work.from >= work.to) return;
-  const int network = work.network, thread = threadIdx.x, lane = thread & 31;
+  const int network = work.network, thread = threadIdx.x;
   const Rates rates = rates_now(a, network, k);
-  for (int i = thread; i < Z::units * (STRIDE + 1); i += blockDim.x) sums[i] = 0;
-  Sum dth[2] = {0, 0};
-  const bool column = thread < PAIRS, threshold = !column && thread < Z::line / 2;
-  const int n0 = 2 * (thread - PAIRS);              // of a threshold
-  int turn = 0;
+  for (int i = thread; i < Z::units * (Z::columns + 5); i += THREADS) ((Sum*)sums)[i] = 0;
+  Four dth = {};
+  const bool column = thread < FOURS;
+  int units[4];                                     // of thresholds
+  #pragma unroll
+  for (int i = 0; i < 4; i++) units[i] = unit_of<k>(4 * max(thread - FOURS, 0) + i);
+  auto add_to = [](Four& sum, const float (&x)[4]) {
+    #pragma unroll
+    for (int i = 0; i < 4; i++) sum.v[i] += exact(x[i]);
+  };
   while (true) {
     __syncthreads();
     if (thread == 0) item = atomicAdd(a.next + (LAYERS + k) * a.networks + network, 1);
@@ -641,50 +687,71 @@ __device__ __forceinline__ void learn(const Args& a, int chunk) {
     const long long out = (long long)network * a.recordings + q;
     const int end = min(begin + a.segment, (int)(a.stop[out] - a.start[out]));
     const long long at = work.slot(a, q) * a.log_stride;
-    const unsigned* written = (const unsigned*)(a.lines + work.plane * lines_below<k>() + at * Z::line) + min(thread, Z::line / 2 - 1);
-    for (int base = begin; base < end; base += 32, turn ^= 1) {
-      if (thread < 32) {
-        float2 judged = make_float2(0.f, 0.f); int f = 0;
-        if (base + lane < end) { judged = a.judged[k * work.plane + at + base + lane]; f = a.fired[k * work.plane + at + base + lane]; }
-        const float S = judged.x, dS = judged.y, gain = rates.alpha * dS + rates.beta * S, push = rates.gamma * dS + rates.delta * S;
-        const bool learns = gain != 0.f || push != 0.f;
-        const unsigned some = __ballot_sync(ALL, learns);
-        const int place = __popc(some & ((1u << lane) - 1));
-        if (learns) {
-          line[turn][place] = make_int4(base + lane, f, __float_as_int(gain), __float_as_int(push));
-          backs[turn][place] = (rates.flags & COMPETITION) && S >= -SLACK && dS >= -SLACK ? -push : 0.f;
-        }
-        if (lane == 0) lines[turn] = __popc(some);
+    const uint2* written = (const uint2*)(a.lines + work.plane * lines_below<k>() + at * Z::line) + min(thread, Z::line / 4 - 1);
+    float2 judged[EACH]; int fired[EACH];           // of the next events
+    auto ask = [&](int base) {
+      #pragma unroll
+      for (int i = 0; i < EACH; i++) {
+        const int n = base + i * THREADS + thread;
+        judged[i] = make_float2(0.f, 0.f); fired[i] = 0;
+        if (n < min(base + TOLD, end)) { judged[i] = a.judged[k * work.plane + at + n]; fired[i] = a.fired[k * work.plane + at + n]; }
       }
+    };
+    ask(begin);
+    for (int base = begin; base < end; base += TOLD) {
       __syncthreads();
-      const int count = lines[turn];
+      if (thread == 0) told = 0;
+      __syncthreads();
+      #pragma unroll
+      for (int i = 0; i < EACH; i++) {
+        const float S = judged[i].x, dS = judged[i].y, gain = rates.alpha * dS + rates.beta * S, push = rates.gamma * dS + rates.delta * S;
+        if (gain == 0.f && push == 0.f) continue;
+        const int back = (rates.flags & COMPETITION) && S >= -SLACK && dS >= -SLACK;
+        line[atomicAdd(&told, 1)] = make_int4(base + i * THREADS + thread, fired[i] | back << 16, __float_as_int(gain), __float_as_int(push));
+        add(gains + fired[i], gain);
+      }
+      ask(base + TOLD);
+      __syncthreads();
+      const int count = told;
+      if (count == 0) continue;
+      uint2 v[IN_FLIGHT];
+      #pragma unroll
+      for (int u = 0; u < IN_FLIGHT; u++) v[u] = __ldcs(written + (long long)line[min(u, count - 1)].x * (Z::line / 4));
       for (int j = 0; j < count; j += IN_FLIGHT) {
-        unsigned v[IN_FLIGHT];
         #pragma unroll
-        for (int u = 0; u < IN_FLIGHT; u++) v[u] = written[(long long)line[turn][min(j + u, count - 1)].x * (Z::line / 2)];
-        #pragma unroll
-        for (int u = 0; u < IN_FLIGHT; u++) {
+        for (int u = 0; u < IN_FLIGHT; u += 2) {    // two at a time, so that neither waits for the other's sum
           if (j + u >= count) break;
-          const int4 event = line[turn][j + u];
-          const float gain = __int_as_float(event.z);
-          const float2 x = unpack(v[u]);
+          int4 event[2]; float x[2][4];
+          #pragma unroll
+          for (int i = 0; i < 2; i++) {
+            event[i] = line[min(j + u + i, count - 1)];
+            if (j + u + i >= count) event[i].z = event[i].w = 0;
+            const float2 one = unpack(v[u + i].x), two = unpack(v[u + i].y);
+            x[i][0] = one.x; x[i][1] = one.y; x[i][2] = two.x; x[i][3] = two.y;
+            v[u + i] = __ldcs(written + (long long)line[min(j + u + i + IN_FLIGHT, count - 1)].x * (Z::line / 4));
+            const float gain = __int_as_float(event[i].z), push = __int_as_float(event[i].w), back = event[i].y >> 16 ? -push : 0.f;
+            event[i].y &= 0xffff;
+            #pragma unroll
+            for (int c = 0; c < 4; c++) x[i][c] *= column ? gain : event[i].y == units[c] ? push : back;
+          }
           if (column) {
-            Sum* sum = sums + event.y * STRIDE + 2 * thread;
-            sum[0] += exact(gain * x.x); sum[1] += exact(gain * x.y);
-          } else if (threshold) {
-            const float push = __int_as_float(event.w), back = backs[turn][j + u];
-            dth[0] += exact((event.y == n0 ? push : back) * x.x); dth[1] += exact((event.y == n0 + 1 ? push : back) * x.y);
-          } else if (thread == Z::line / 2) gains[event.y] += exact(gain);
+            Four *one = sums + event[0].y * (FOURS + 1) + thread, *two = sums + event[1].y * (FOURS + 1) + thread;
+            Four first = *one, second = *two;
+            add_to(first, x[0]);
+            if (one == two) second = first;
+            add_to(second, x[1]);
+            *one = first; *two = second;
+          } else { add_to(dth, x[0]); add_to(dth, x[1]); }
         }
       }
     }
   }
-  if (threshold)
-    for (int j = 0; j < 2; j++) if (n0 + j < Z::units && dth[j] != 0) atomicAdd(a.layer[k].dth + network * Z::units + n0 + j, dth[j]);
-  for (int i = thread; i < Z::units * Z::columns; i += blockDim.x) {
-    const int n = i % Z::units, entry = entry_of<k>(i / Z::units);
-    const Sum sum = sums[n * STRIDE + i / Z::units];
+  if (!column && thread < Z::line / 4)
+    for (int i = 0; i < 4; i++) if (units[i] < Z::units && dth.v[i] != 0) atomicAdd(a.layer[k].dth + network * Z::units + units[i], dth.v[i]);
+  for (int i = thread; i < Z::units * Z::columns; i += THREADS) {
+    const int n = i % Z::units, entry = entry_of<k>(column_of(i / Z::units));
+    const Sum sum = sums[n * (FOURS + 1) + i / Z::units / 4].v[i / Z::units % 4];
     if (entry >= 0 && sum != 0) atomicAdd(a.layer[k].dc + ((long long)network * Z::entries + entry) * SHAPE[k].row + n, sum);
   }
-  for (int n = thread; n < Z::units; n += blockDim.x) if (gains[n] != 0) atomicAdd(a.layer[k].dg + network * Z::units + n, gains[n]);
+  for (int n = thread; n < Z::units; n += THREADS) if (gains[n] != 0) atomicAdd(a.layer[k].dg + network * Z::units + n, gains[n]);
 }
