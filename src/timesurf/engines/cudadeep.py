@@ -72,12 +72,12 @@ def deep(stages: tuple[Stage, ...], *, learn: bool, shared: int, deterministic: 
             own = near.size + 32 * (columns + 16) + 64
         warps = min(_WARPS[units > 32], (shared - 1024 - common) // (4 * own))
         line = columns + units
-        threads = -(-line // 128) * 32
-        sums = (8 if deterministic else 4) * stage.units * (columns + 5)
+        threads = 32 * (-(-columns // 128) + -(-units // 128))
+        sums = (8 if deterministic else 4) * stage.units * (columns + 1)
         if warps < 2 or (learn and (sums > shared - 2048 or threads > 1024)):
             return None
         layers.append(Kernel(f"layer{k}", 32 * warps, common + 4 * warps * own, 1))
-        beside = max(1, min((shared + 1024) // (sums + 2640), 640 // threads, 16))
+        beside = max(1, min((shared + 1024) // (sums + 3136), 640 // threads, 16))
         learns.append(Kernel(f"learn{k}", threads, sums, beside))
         lines.append(line)
     places = math.prod(last.field)

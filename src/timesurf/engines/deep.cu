@@ -17,7 +17,7 @@ constexpr int CLASSES = LAST.units, ROW = LAST.row;
 constexpr float NEVER = -1e30f;                     // a time
 constexpr int RESET = 1 << 30;                      // us: the clock of the last layer's map starts again
 constexpr int LAST_WARPS = 4;
-constexpr int TOLD = 96, IN_FLIGHT = 32;           // events that `learn` is told of, and that it asks memory for, at a time
+constexpr int TOLD = 96, IN_FLIGHT = 16;           // events that `learn` is told of, and that it asks memory for, at a time
 
 constexpr __host__ __device__ int places_of(Shape shape) {   // of the padded field
   int n = 1;
@@ -261,7 +261,7 @@ __device__ __forceinline__ void layer(const Args& a, int chunk) {
         __syncwarp();
         if (valid) atomicOr(here + own_row, 1u << lane);
         __syncwarp();
-        event[lane] = make_int4(own_row * Z::words | fresh, here[own_row] & upto, p, __float_as_int(t));
+        event[lane] = make_int4(own_row * Z::words | fresh, here[own_row] & before, p, __float_as_int(t));
         #pragma unroll 9
         for (int n = 0; n < Z::places; n++) {
           const int row = from + inside<k>(n);
@@ -280,6 +280,7 @@ __device__ __forceinline__ void layer(const Args& a, int chunk) {
             for (int u = 0; u < 8; u++) {
               if (e[u].x & 1) rows[e[u].x - 1 + w + lane] = NEVER;
               for (unsigned m = e[u].y; m; m &= m - 1) { const int4 then = event[__ffs(m) - 1]; if (then.z == w + lane) v[u] = __int_as_float(then.w); }
+              if (e[u].z == w + lane) v[u] = __int_as_float(e[u].w);
               rows[(Z::field + j + u) * Z::words + w + lane] = v[u];
             }
           }
@@ -294,56 +295,56 @@ __device__ __forceinline__ void layer(const Args& a, int chunk) {
       #pragma unroll
       for (int r = 0; r < 4; r++) {
         t_row[r] = __shfl_sync(ALL, t, g8 + 8 * r);
-        if (LEARN) written[r] = (uint4*)(lines + (long long)__shfl_sync(ALL, number, g8 + 8 * r) * Z::line);
+        if (LEARN) written[r] = (uint4*)(lines + (long long)__shfl_sync(ALL, number, g8 + 8 * r) * Z::line) + t4;
       }
-      float4 ahead[4];
-      auto fetched = [&](int step, int half) {
+      auto fetched = [&](float4 (&v)[4], int step, int half) {
         #pragma unroll
         for (int r = 0; r < 4; r++) {
-          if constexpr (k == 0) ahead[r] = *(const float4*)(times_of + (g8 + 8 * r) * Z::stride + step * 32 + half * 16 + 4 * t4);
-          else ahead[r] = *(const float4*)(rows + row_of[step * 32 / Z::words * 32 + g8 + 8 * r] + step * 32 % Z::words + half * 16 + 4 * t4);
+          if constexpr (k == 0) v[r] = *(const float4*)(times_of + (g8 + 8 * r) * Z::stride + step * 32 + half * 16 + 4 * t4);
+          else v[r] = *(const float4*)(rows + row_of[step * 32 / Z::words * 32 + g8 + 8 * r] + step * 32 % Z::words + half * 16 + 4 * t4);
         }
       };
-      fetched(0, 0);
-      #pragma unroll 1
-      for (int step = 0; step < Z::steps; step++) {
-        unsigned top[2][2][4];
+      unsigned top[2][2][4];                        // surfaces, the larger part
+      auto multiplied = [&](const float4 (&v)[4], int step, int half) {
+        unsigned low[2][4];
         #pragma unroll
-        for (int half = 0; half < 2; half++) {
-          unsigned low[2][4];
-          float x[4][4];
+        for (int r = 0; r < 4; r++) {
+          float x[4] = {v[r].x, v[r].y, v[r].z, v[r].w};
           #pragma unroll
-          for (int r = 0; r < 4; r++) { x[r][0] = ahead[r].x; x[r][1] = ahead[r].y; x[r][2] = ahead[r].z; x[r][3] = ahead[r].w; }
-          if (half == 0) fetched(step, 1); else if (step + 1 < Z::steps) fetched(step + 1, 0);
+          for (int i = 0; i < 4; i++) { x[i] = ex2((x[i] - t_row[r]) * fade); norm[r] = fmaf(x[i], x[i], norm[r]); }
           #pragma unroll
-          for (int r = 0; r < 4; r++) {
-            #pragma unroll
-            for (int i = 0; i < 4; i++) { x[r][i] = ex2((x[r][i] - t_row[r]) * fade); norm[r] = fmaf(x[r][i], x[r][i], norm[r]); }
-            #pragma unroll
-            for (int i = 0; i < 2; i++) {
-              const unsigned high = pack(x[r][2 * i], x[r][2 * i + 1]);
-              top[half][r >> 1][2 * i + (r & 1)] = high; low[r >> 1][2 * i + (r & 1)] = rest(x[r][2 * i], x[r][2 * i + 1], high);
-            }
-          }
-          #pragma unroll
-          for (int from = 0; from < NT; from += 4) {   // some at a time: each product waits for the one before into the same sum
-            constexpr int some = NT < 4 ? NT : 4;
-            uint4 b[some];
-            #pragma unroll
-            for (int i = 0; i < some; i++) if (from + i < NT) b[i] = parts[((2 * step + half) * NT + from + i) * 32 + lane];
-            #pragma unroll
-            for (int i = 0; i < some; i++) if (from + i < NT) for (int mt = 0; mt < 2; mt++) product(dist[mt][from + i], low[mt], b[i].x, b[i].y);
-            #pragma unroll
-            for (int i = 0; i < some; i++) if (from + i < NT) for (int mt = 0; mt < 2; mt++) product(dist[mt][from + i], top[half][mt], b[i].z, b[i].w);
-            #pragma unroll
-            for (int i = 0; i < some; i++) if (from + i < NT) for (int mt = 0; mt < 2; mt++) product(dist[mt][from + i], top[half][mt], b[i].x, b[i].y);
+          for (int i = 0; i < 2; i++) {
+            const unsigned high = pack(x[2 * i], x[2 * i + 1]);
+            top[half][r >> 1][2 * i + (r & 1)] = high; low[r >> 1][2 * i + (r & 1)] = rest(x[2 * i], x[2 * i + 1], high);
           }
         }
-        if (LEARN)
+        #pragma unroll
+        for (int from = 0; from < NT; from += 4) {     // some at a time: each product waits for the one before into the same sum
+          constexpr int some = NT < 4 ? NT : 4;
+          uint4 b[some];
           #pragma unroll
-          for (int r = 0; r < 4; r++) if (base + g8 + 8 * r < count) {
-            const unsigned (&one)[4] = top[0][r >> 1], (&two)[4] = top[1][r >> 1];
-            __stcs(written[r] + 4 * step + t4, make_uint4(one[r & 1], one[2 + (r & 1)], two[r & 1], two[2 + (r & 1)]));   // read once, much later
+          for (int i = 0; i < some; i++) if (from + i < NT) b[i] = parts[((2 * step + half) * NT + from + i) * 32 + lane];
+          #pragma unroll
+          for (int i = 0; i < some; i++) if (from + i < NT) for (int mt = 0; mt < 2; mt++) product(dist[mt][from + i], low[mt], b[i].x, b[i].y);
+          #pragma unroll
+          for (int i = 0; i < some; i++) if (from + i < NT) for (int mt = 0; mt < 2; mt++) product(dist[mt][from + i], top[half][mt], b[i].z, b[i].w);
+          #pragma unroll
+          for (int i = 0; i < some; i++) if (from + i < NT) for (int mt = 0; mt < 2; mt++) product(dist[mt][from + i], top[half][mt], b[i].x, b[i].y);
+        }
+      };
+      float4 one[4], two[4];
+      fetched(one, 0, 0);
+      #pragma unroll 1                              // code that is longer waits for itself
+      for (int step = 0; step < Z::steps; step++) {
+        fetched(two, step, 1);
+        multiplied(one, step, 0);
+        if (step + 1 < Z::steps) fetched(one, step + 1, 0);
+        multiplied(two, step, 1);
+        if (LEARN)                                  // read once, much later; lanes beyond the last event repeat it
+          #pragma unroll
+          for (int r = 0; r < 4; r++) {
+            const unsigned (&first)[4] = top[0][r >> 1], (&second)[4] = top[1][r >> 1];
+            __stcs(written[r] + 4 * step, make_uint4(first[r & 1], first[2 + (r & 1)], second[r & 1], second[2 + (r & 1)]));
           }
       }
       time = times[now.x];
@@ -374,8 +375,8 @@ __device__ __forceinline__ void layer(const Args& a, int chunk) {
       }
       if (LEARN)
         #pragma unroll
-        for (int i = 0; i < 4; i++) if (base + g8 + 8 * i < count) {
-          unsigned* to = (unsigned*)(written[i] + Z::columns / 8) + t4 * NT;
+        for (int i = 0; i < 4; i++) {
+          unsigned* to = (unsigned*)(written[i] - t4 + Z::columns / 8) + t4 * NT;
           #pragma unroll
           for (int nt = 0; nt < NT; nt += NT % 4 ? 1 : 4)
             if constexpr (NT % 4) __stcs(to + nt, nearness[i][nt]);
@@ -656,26 +657,29 @@ struct __align__(16) Four { Sum v[4]; };
 template <int k>
 __device__ __forceinline__ void learn(const Args& a, int chunk) {
   using Z = Of<k>;
-  constexpr int FOURS = Z::columns / 4, THREADS = (Z::line / 4 + 31) / 32 * 32;   // threads: four columns each, then four thresholds
+  constexpr int FOURS = Z::columns / 4, OTHERS = (FOURS + 31) / 32 * 32;   // threads: four columns each; in other warps four thresholds each
+  constexpr int THREADS = OTHERS + (2 * Z::nt + 31) / 32 * 32;
   constexpr int EACH = (TOLD + THREADS - 1) / THREADS;
   extern __shared__ float4 memory[];
-  Four* sums = (Four*)memory;                       // [unit][columns, and one that keeps banks apart]
-  Sum* gains = (Sum*)(sums + Z::units * (FOURS + 1));
-  __shared__ int4 line[TOLD];                       // of events that learn: which, unit and whether others step back, gain, push
+  constexpr unsigned ASIDE = 1u << 31;
+  Four* sums = (Four*)memory;                       // [unit][column]
+  Sum* gains = (Sum*)(sums + Z::units * FOURS);
+  __shared__ int4 line[TOLD + 2 * IN_FLIGHT];       // of events that learn: where it is written, where the sums of its unit are and aside whether
+                                                    // other units step back, gain, push
   __shared__ int told, item;
   const Work work(a, chunk);
   if (work.from >= work.to) return;
   const int network = work.network, thread = threadIdx.x;
   const Rates rates = rates_now(a, network, k);
-  for (int i = thread; i < Z::units * (Z::columns + 5); i += THREADS) ((Sum*)sums)[i] = 0;
+  for (int i = thread; i < Z::units * (Z::columns + 1); i += THREADS) ((Sum*)sums)[i] = 0;
   Four dth = {};
-  const bool column = thread < FOURS;
+  const bool column = thread < FOURS, threshold = thread >= OTHERS && thread < OTHERS + 2 * Z::nt;
   int units[4];                                     // of thresholds
   #pragma unroll
-  for (int i = 0; i < 4; i++) units[i] = unit_of<k>(4 * max(thread - FOURS, 0) + i);
-  auto add_to = [](Four& sum, const float (&x)[4]) {
+  for (int i = 0; i < 4; i++) units[i] = unit_of<k>(threshold ? 4 * (thread - OTHERS) + i : 0);
+  auto add_to = [](Four& sum, const float (&x)[4], float gain) {
     #pragma unroll
-    for (int i = 0; i < 4; i++) sum.v[i] += exact(x[i]);
+    for (int i = 0; i < 4; i++) sum.v[i] += exact(gain * x[i]);
   };
   while (true) {
     __syncthreads();
@@ -687,7 +691,7 @@ __device__ __forceinline__ void learn(const Args& a, int chunk) {
     const long long out = (long long)network * a.recordings + q;
     const int end = min(begin + a.segment, (int)(a.stop[out] - a.start[out]));
     const long long at = work.slot(a, q) * a.log_stride;
-    const uint2* written = (const uint2*)(a.lines + work.plane * lines_below<k>() + at * Z::line) + min(thread, Z::line / 4 - 1);
+    const uint2* written = (const uint2*)(a.lines + work.plane * lines_below<k>() + at * Z::line) + (threshold ? FOURS + thread - OTHERS : min(thread, FOURS - 1));
     float2 judged[EACH]; int fired[EACH];           // of the next events
     auto ask = [&](int base) {
       #pragma unroll
@@ -706,51 +710,54 @@ __device__ __forceinline__ void learn(const Args& a, int chunk) {
       for (int i = 0; i < EACH; i++) {
         const float S = judged[i].x, dS = judged[i].y, gain = rates.alpha * dS + rates.beta * S, push = rates.gamma * dS + rates.delta * S;
         if (gain == 0.f && push == 0.f) continue;
-        const int back = (rates.flags & COMPETITION) && S >= -SLACK && dS >= -SLACK;
-        line[atomicAdd(&told, 1)] = make_int4(base + i * THREADS + thread, fired[i] | back << 16, __float_as_int(gain), __float_as_int(push));
+        const bool back = (rates.flags & COMPETITION) && S >= -SLACK && dS >= -SLACK;
+        line[atomicAdd(&told, 1)] = make_int4((base + i * THREADS + thread) * (Z::line / 4), fired[i] * FOURS | (back ? ASIDE : 0u), __float_as_int(gain), __float_as_int(push));
         add(gains + fired[i], gain);
       }
       ask(base + TOLD);
       __syncthreads();
-      const int count = told;
-      if (count == 0) continue;
+      if (told == 0) continue;
+      const int count = (told + IN_FLIGHT - 1) / IN_FLIGHT * IN_FLIGHT;
+      for (int i = told + thread; i < count + IN_FLIGHT; i += THREADS) line[i] = make_int4(line[0].x, 0, 0, 0);   // fill up with what adds nothing
+      __syncthreads();
       uint2 v[IN_FLIGHT];
       #pragma unroll
-      for (int u = 0; u < IN_FLIGHT; u++) v[u] = __ldcs(written + (long long)line[min(u, count - 1)].x * (Z::line / 4));
+      for (int u = 0; u < IN_FLIGHT; u++) v[u] = __ldcs(written + line[u].x);
       for (int j = 0; j < count; j += IN_FLIGHT) {
         #pragma unroll
         for (int u = 0; u < IN_FLIGHT; u += 2) {    // two at a time, so that neither waits for the other's sum
-          if (j + u >= count) break;
           int4 event[2]; float x[2][4];
           #pragma unroll
           for (int i = 0; i < 2; i++) {
-            event[i] = line[min(j + u + i, count - 1)];
-            if (j + u + i >= count) event[i].z = event[i].w = 0;
+            event[i] = line[j + u + i];
             const float2 one = unpack(v[u + i].x), two = unpack(v[u + i].y);
             x[i][0] = one.x; x[i][1] = one.y; x[i][2] = two.x; x[i][3] = two.y;
-            v[u + i] = __ldcs(written + (long long)line[min(j + u + i + IN_FLIGHT, count - 1)].x * (Z::line / 4));
-            const float gain = __int_as_float(event[i].z), push = __int_as_float(event[i].w), back = event[i].y >> 16 ? -push : 0.f;
-            event[i].y &= 0xffff;
-            #pragma unroll
-            for (int c = 0; c < 4; c++) x[i][c] *= column ? gain : event[i].y == units[c] ? push : back;
+            v[u + i] = __ldcs(written + line[j + u + i + IN_FLIGHT].x);
           }
           if (column) {
-            Four *one = sums + event[0].y * (FOURS + 1) + thread, *two = sums + event[1].y * (FOURS + 1) + thread;
+            Four *one = sums + (event[0].y & ~ASIDE) + thread, *two = sums + (event[1].y & ~ASIDE) + thread;
             Four first = *one, second = *two;
-            add_to(first, x[0]);
-            if (one == two) second = first;
-            add_to(second, x[1]);
+            add_to(first, x[0], __int_as_float(event[0].z));
+            if (((event[0].y ^ event[1].y) & ~ASIDE) == 0) second = first;
+            add_to(second, x[1], __int_as_float(event[1].z));
             *one = first; *two = second;
-          } else { add_to(dth, x[0]); add_to(dth, x[1]); }
+          } else if (threshold) {
+            #pragma unroll
+            for (int i = 0; i < 2; i++) {
+              const float push = __int_as_float(event[i].w), back = event[i].y & ASIDE ? -push : 0.f;
+              #pragma unroll
+              for (int c = 0; c < 4; c++) dth.v[c] += exact(((event[i].y & ~ASIDE) == units[c] * FOURS ? push : back) * x[i][c]);
+            }
+          }
         }
       }
     }
   }
-  if (!column && thread < Z::line / 4)
+  if (threshold)
     for (int i = 0; i < 4; i++) if (units[i] < Z::units && dth.v[i] != 0) atomicAdd(a.layer[k].dth + network * Z::units + units[i], dth.v[i]);
   for (int i = thread; i < Z::units * Z::columns; i += THREADS) {
     const int n = i % Z::units, entry = entry_of<k>(column_of(i / Z::units));
-    const Sum sum = sums[n * (FOURS + 1) + i / Z::units / 4].v[i / Z::units % 4];
+    const Sum sum = sums[n * FOURS + i / Z::units / 4].v[i / Z::units % 4];
     if (entry >= 0 && sum != 0) atomicAdd(a.layer[k].dc + ((long long)network * Z::entries + entry) * SHAPE[k].row + n, sum);
   }
   for (int n = thread; n < Z::units; n += THREADS) if (gains[n] != 0) atomicAdd(a.layer[k].dg + network * Z::units + n, gains[n]);
