@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from timesurf import Full, SettingError, Tile, Window, engines
-from timesurf.engines import cudablocks, cudaplan
+from timesurf.engines import cudablocks, cudadeep, cudaplan
 from timesurf.errors import MissingEngineError
 from timesurf.layers import stack
 
 DIGITS = stack([Window(9, units=32, tau="10 ms"), Full(tau="1 ms")], (28, 28), 1, classes=10)
+DEEPER = stack([Window(9, units=32, tau=1), Window(3, units=64, tau=1), Full(tau=1)], (28, 28), 1, classes=10)
+FOUR = stack([Window(n, units=n + 8, tau=1) for n in (3, 5, 1)] + [Full(tau=1)], (6, 5), 2, classes=3)
 SENTENCES = stack([Tile((5, 5), units=3, tau=2000), Tile((3, 1), units=6, tau=1), Full(tau=1)], (30, 5), 1, classes=2)
 
 
@@ -53,6 +55,22 @@ def test_blocks_of_events_cover_what_they_say():
     assert cudablocks.blocks(DIGITS, **room | {"shared": 49_152}) is None
 
 
+def test_layer_by_layer_covers_what_it_says():
+    room = {"learn": True, "shared": 232_448}
+    found = cudadeep.deep(DEEPER, **room)
+    assert [kernel.name for kernel in (*found.layers, found.last, *found.learn)] == [
+        "layer0", "layer1", "last", "learn0", "learn1"
+    ]  # fmt: skip
+    assert all(kernel.memory <= 232_448 for kernel in (*found.layers, *found.learn))
+    assert cudadeep.deep(DEEPER, **room | {"learn": False}).learn == ()
+    assert cudadeep.deep(DIGITS, **room) is None
+    assert cudadeep.deep(SENTENCES, **room) is None
+    many = stack([Window(9, units=32, tau=1), Window(3, units=65, tau=1), Full(tau=1)], (28, 28), 1, classes=10)
+    assert cudadeep.deep(many, **room) is None
+    assert all(kernel.memory <= 101_376 for kernel in cudadeep.deep(DEEPER, learn=True, shared=101_376).layers)
+    assert cudadeep.deep(DEEPER, learn=True, shared=49_152) is None
+
+
 def sources():
     """Every kernel for some networks, by name."""
     for name, stages in (("digits", DIGITS), ("sentences", SENTENCES)):
@@ -61,6 +79,10 @@ def sources():
     for learn, group, deterministic in ((True, 1, False), (True, 4, True), (False, 1, False), (False, 4, False)):
         found = cudablocks.blocks(DIGITS, learn=learn, group=group, shared=101_376, deterministic=deterministic)
         yield f"blocks, learn {learn}, group {group}", found.source
+    for learn, deterministic in ((True, False), (True, True), (False, False)):
+        for name, stages in (("three", DEEPER), ("four", FOUR)):
+            path = cudadeep.deep(stages, learn=learn, shared=166_912, deterministic=deterministic)
+            yield f"layer by layer, {name}, learn {learn}, deterministic {deterministic}", path.source
     yield "simulator", files("timesurf.datasets").joinpath("exposure.cu").read_text()
 
 

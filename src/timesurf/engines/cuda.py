@@ -5,14 +5,15 @@ centroids and thresholds that are kept in float64; winners differ from the refer
 updates by about 1e-4 (docs/gpu.md). Sums come from atomic additions in any order: with `options.deterministic` they are
 made in fixed point instead, so that every run gives the same bits.
 
-There are two paths. A network of one `Window` and one `Full` layer takes 32 events of a recording at a time through the
-tensor cores (blocks.cu); any other goes event by event (general.cu). Online learning changes weights after every event,
-so nothing in it can run side by side: it stays on the CPU.
+There are three paths. A network of one `Window` and one `Full` layer takes 32 events of a recording at a time through
+the tensor cores (blocks.cu); one of several `Window` layers below a `Full` layer does so layer by layer (deep.cu); any
+other goes event by event (general.cu). Online learning changes weights after every event, so nothing in it can run side
+by side: it stays on the CPU.
 
-    cudaplan, cudablocks   sizes of a network, for the general path and the one by blocks
-    cudaevents             events on the card, kept there or streamed
-    cudacard               networks on the card
-    cudakmeans             a start
+    cudaplan, cudablocks, cudadeep   sizes of a network, for the general path, the one by blocks, the one layer by layer
+    cudaevents                       events on the card, kept there or streamed
+    cudacard                         networks on the card
+    cudakmeans                       a start
 """
 
 from __future__ import annotations

@@ -319,7 +319,7 @@ class Card:
             self.room["map"], self.room["base"] = cp.full(slots * words, -1, _INT), cp.zeros(slots, _INT)
 
     def _path(self, kind: str, events: Events, largest: int) -> Blocks | Deep | None:
-        """The path by blocks of events or layer by layer where one covers the network, else None for the general one."""
+        """By blocks of events or layer by layer, where one of them covers the network; None: the general path."""
         device = cp.cuda.Device()
         if not self.open or events.span >= cudablocks.LONGEST or int(device.compute_capability) < 80:
             return None

@@ -12,7 +12,7 @@ from timesurf.layers import Full, Stage, Window
 
 LAST_WARPS = 4  # a block, as in deep.cu
 _UNITS = 64  # each eight take registers in every lane
-_WARPS = 16, 12  # a multiprocessor has registers for: up to 32 units, and more
+_WARPS = 12, 8  # a multiprocessor has registers for: up to 32 units, and more
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def deep(stages: tuple[Stage, ...], *, learn: bool, shared: int, deterministic: 
     >>> from timesurf.layers import stack
     >>> layers = [Window(9, units=32, tau=1e4), Window(3, units=64, tau=1e4), Full(tau=1e3)]
     >>> [kernel.threads for kernel in deep(stack(layers, (28, 28), 1, classes=10), learn=True, shared=232_448).layers]
-    [320, 384]
+    [320, 256]
     """
     *windows, last = stages
     if (
@@ -74,10 +74,10 @@ def deep(stages: tuple[Stage, ...], *, learn: bool, shared: int, deterministic: 
         line = columns + units
         threads = 32 * (-(-columns // 128) + -(-units // 128))
         sums = (8 if deterministic else 4) * stage.units * (columns + 1)
-        if warps < 2 or (learn and (sums > shared - 2048 or threads > 1024)):
+        if warps < 2 or (learn and (sums > shared - 3072 or threads > 1024)):
             return None
         layers.append(Kernel(f"layer{k}", 32 * warps, common + 4 * warps * own, 1))
-        beside = max(1, min((shared + 1024) // (sums + 3136), 640 // threads, 16))
+        beside = max(1, min((shared + 1024) // (sums + 3136), 512 // threads, 16))
         learns.append(Kernel(f"learn{k}", threads, sums, beside))
         lines.append(line)
     places = math.prod(last.field)

@@ -9,15 +9,15 @@
 //   learn  sums of a Window layer. Its surfaces, and how near each distance is to its threshold, were written out by `layer`; threads own
 //          columns of the sums, and take event after event.
 //
-// Follows card.cu. Further constants of engines/cudadeep.py: LEARN, MAP, MAP_STRIDE, OWN; and the kernels at its end.
+// Follows card.cu. Further constants of engines/cudadeep.py: LEARN, MAP, MAP_STRIDE, OWN, LAST_MAP; it writes the kernels at the end.
 
 constexpr int TOP = LAYERS - 1;
 constexpr Shape LAST = SHAPE[TOP];
 constexpr int CLASSES = LAST.units, ROW = LAST.row;
 constexpr float NEVER = -1e30f;                     // a time
 constexpr int RESET = 1 << 30;                      // us: the clock of the last layer's map starts again
-constexpr int LAST_WARPS = 4;
-constexpr int TOLD = 96, IN_FLIGHT = 16;           // events that `learn` is told of, and that it asks memory for, at a time
+constexpr int LAST_WARPS = 4;                       // a block of threads that does the last layer
+constexpr int TOLD = 96, IN_FLIGHT = 16;            // events that `learn` is told of, and that it asks memory for, at a time
 
 constexpr __host__ __device__ int places_of(Shape shape) {   // of the padded field
   int n = 1;
@@ -422,12 +422,16 @@ template <int k> __device__ __forceinline__ int* outputs_at(int* map) {    // la
 }
 
 struct Lane {                                       // an event of a block of 32
-  int e, clock, base; bool valid; unsigned before, upto;
+  int e, clock, base;                               // entry; time on the clock of the map, and when the recording began there
+  bool valid;
+  unsigned before, upto;                            // lanes
+  // Lanes with the same number; those beyond the last event have none in common with others.
+  __device__ __forceinline__ unsigned same(int number) const { return __match_any_sync(ALL, valid ? number : (1 << 30) | __popc(before)); }
 };
 
 // When there was last an event at an entry, on the clock of the map; less than base: never. Then it is now.
 __device__ __forceinline__ int last_time(int* map, const Lane& l) {
-  const unsigned same = __match_any_sync(ALL, l.valid ? l.e : (1 << 30) | l.before), earlier = same & l.before;
+  const unsigned same = l.same(l.e), earlier = same & l.before;
   int then = -1;
   if (l.valid && !earlier) then = map[l.e];
   const int sibling = __shfl_sync(ALL, l.clock, 31 - __clz(earlier | 1u));
@@ -440,7 +444,7 @@ __device__ __forceinline__ int last_time(int* map, const Lane& l) {
 template <int k>
 __device__ __forceinline__ float apart(int* map, const Lane& l, int then, float feedback) {
   const int place = l.e / SHAPE[k].units;
-  const unsigned same = __match_any_sync(ALL, l.valid ? place : (1 << 30) | l.before), earlier = same & l.before;
+  const unsigned same = l.same(place), earlier = same & l.before;
   const int rank = __popc(earlier), previous = 31 - __clz(earlier | 1u);
   int2* sums = sums_at<k>(map);
   float sum = 0.f;
@@ -481,7 +485,7 @@ template <int k>
 __device__ __forceinline__ void judge(const Args& a, const Work& work, long long at, int* map, const Lane& l, int number, float top, float sign) {
   if constexpr (k < TOP) {
     const int place = l.e / SHAPE[TOP - 1].units;
-    const unsigned same = __match_any_sync(ALL, l.valid ? place : (1 << 30) | l.before), earlier = same & l.before;
+    const unsigned same = l.same(place), earlier = same & l.before;
     const float S = sign * (k == TOP - 1 ? top : l.valid ? a.apart[(k - 1) * work.plane + at + number] : 0.f);
     int2* previous = previous_at<k>(map);
     float old = __shfl_sync(ALL, S, 31 - __clz(earlier | 1u));
@@ -711,7 +715,8 @@ __device__ __forceinline__ void learn(const Args& a, int chunk) {
         const float S = judged[i].x, dS = judged[i].y, gain = rates.alpha * dS + rates.beta * S, push = rates.gamma * dS + rates.delta * S;
         if (gain == 0.f && push == 0.f) continue;
         const bool back = (rates.flags & COMPETITION) && S >= -SLACK && dS >= -SLACK;
-        line[atomicAdd(&told, 1)] = make_int4((base + i * THREADS + thread) * (Z::line / 4), fired[i] * FOURS | (back ? ASIDE : 0u), __float_as_int(gain), __float_as_int(push));
+        const int where = (base + i * THREADS + thread) * (Z::line / 4);
+        line[atomicAdd(&told, 1)] = make_int4(where, fired[i] * FOURS | (back ? ASIDE : 0u), __float_as_int(gain), __float_as_int(push));
         add(gains + fired[i], gain);
       }
       ask(base + TOLD);
