@@ -12,6 +12,7 @@ from sklearn.base import clone
 from timesurf import Network, Sup3rClassifier, cluster
 from timesurf.bench import workloads
 from timesurf.engines import Options, cpu, lanes, pack
+from timesurf.engines.plan import UNIT
 from timesurf.errors import EventError, MissingEngineError
 from timesurf.io import npz
 
@@ -166,6 +167,30 @@ def test_sums_of_a_few_entries_travel_thin(data, alone):
     whole = thin.whole(network.stages)
     for name in ("centroids", "gains", "thresholds"):
         assert getattr(whole, name).tobytes() == getattr(sums, name).tobytes()
+
+
+def test_sums_can_be_laid_out_from_layers(data, alone):
+    network, _ = alone
+    some = data[:2]
+    batch, dealt = pack(some, network.class_numbers(some)), cpu.deal(network.stages, some.counts, OPTIONS)
+    (sums,) = cpu.learn_lanes(
+        network.stages, network.parameters, network.rule, batch, OPTIONS, dealt, [(0, len(dealt))]
+    )[1]
+    table = cpu.plan_of(network.stages).table
+
+    def step(sums):
+        """From centroids of 0 a step is the sum itself."""
+        zero = network.snapshot()
+        for c in zero.centroids:
+            c[:] = 0
+        cpu.apply(network.stages, zero, sums)
+        return zero
+
+    layers = []
+    for k, (stage, c) in enumerate(zip(network.stages, step(sums).centroids, strict=True)):
+        units = slice(table[k, UNIT], table[k, UNIT] + stage.units)
+        layers.append((c.reshape(stage.units, -1).T, sums.gains[units], sums.thresholds[units]))
+    assert step(cpu.Sums.of_layers(network.stages, layers)).same(step(sums))
 
 
 def test_minus_nothing_is_not_nothing():

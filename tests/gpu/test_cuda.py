@@ -12,6 +12,7 @@ import pytest
 
 from tests.gpu.cases import draw
 from timesurf import Full, Network, Recordings, Rule, SettingError, Window
+from timesurf.bench import workloads
 from timesurf.engines import Learner, Options, cudadeep, cudaplan, pack, reference
 
 cupy = pytest.importorskip("cupy", reason="the CUDA engine needs CuPy")
@@ -296,3 +297,25 @@ def test_simulated_events_are_of_the_same_kind_as_on_the_cpu():
     assert np.corrcoef(*maps)[0, 1] > 0.98
     when = [np.histogram(some.t, 62, (0, 310_000))[0] for some in (on_card, on_cores)]
     assert np.corrcoef(*when)[0, 1] > 0.99
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_lanes_of_a_batch_sum_what_they_sum_on_the_cpu(deterministic):
+    cpu = pytest.importorskip("timesurf.engines.cpu", reason="numba is not installed", exc_type=ImportError)
+    data = workloads.strokes(40, events=1500, spread=0.28)
+    network = workloads.started(workloads.NMNIST, data, "cuda")
+    batch, rule = pack(data, network.class_numbers(data)), Rule(alpha=1e-6, beta=1e-6, gamma=1e-6, delta=1e-6)
+    dealt = [np.arange(0, 7), np.arange(7, 30), np.arange(30, 40)]
+    nodes = [(0, 2), (2, 3)]
+    options = Options("float64", deterministic=deterministic)
+    about = (network.stages, network.parameters, rule, batch, options, dealt, nodes)
+    (found, ours), (expected, theirs) = cuda.learn_lanes(*about), cpu.learn_lanes(*about)
+    np.testing.assert_array_equal(found.votes, expected.votes)
+    np.testing.assert_array_equal(found.kept, expected.kept)
+    for one, other in zip(ours, theirs, strict=True):
+        for name in ("centroids", "gains", "thresholds"):
+            a, b = getattr(one, name), getattr(other, name)
+            assert np.abs(a - b).max() <= 1e-3 * np.abs(b).max(), name
+    if deterministic:
+        for one, other in zip(ours, cuda.learn_lanes(*about)[1], strict=True):
+            assert one.centroids.tobytes() == other.centroids.tobytes()

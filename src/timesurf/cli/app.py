@@ -163,13 +163,11 @@ def spread(dask: str | None, engine: str) -> Iterator[Any]:
     if dask is None:
         yield engine
         return
-    if engine != "cpu":
-        raise SettingError(f"--dask spreads the work of engine cpu, not of {engine}.")
     from timesurf import cluster
     from timesurf.engines.workers import Workers
 
     with cluster.connect(dask) as client:
-        yield Workers(client)
+        yield Workers(client, engine=engine)
 
 
 def check_writable(path: Path | None) -> None:

@@ -84,11 +84,14 @@ def learn_lanes(
 ) -> tuple[Outcome, list[Sums]]:
     """Run lanes with frozen parameters; what each of these nodes of the tree of lanes has summed."""
     outcome, sums = _run(stages, parameters, rule, batch, options, dealt, learn=True)
-    threads = options.threads or cores()
+    return outcome, [added(sums[a:b], options.threads or cores()) for a, b in nodes]
+
+
+def added(sums: list[Sums], threads: int = 1) -> Sums:
+    """All of these, in the order of the tree of lanes; the first of them holds the result."""
     each = map if threads == 1 else _pool(threads).map
-    for a, b in nodes:
-        list(each(partial(_add_up, sums[a:b], parts=threads), range(threads)))
-    return outcome, [sums[a] for a, _ in nodes]
+    list(each(partial(_add_up, sums, parts=threads), range(threads)))
+    return sums[0]
 
 
 def apply(stages: Stages, parameters: Parameters, sums: Sums) -> None:
@@ -131,6 +134,19 @@ class Sums:
     def zeros(cls, centroids: int, units: int, dtype: Any) -> Sums:
         """Nothing yet."""
         return cls(_zeros(centroids, dtype), _zeros(units, dtype), _zeros(units, dtype))
+
+    @classmethod
+    def of_layers(cls, stages: Stages, layers: list[tuple[Array, ...]], dtype: Any = np.float32) -> Sums:
+        """From sums of gain x surface (entries, units), of gain and of threshold steps (units) of every layer."""
+        p = plan_of(stages)
+        sums = cls.zeros(*p.table[-1, (UPDATE, UNIT)], dtype)
+        for k, (c, gains, thresholds) in enumerate(layers):
+            part, lanes = sums.centroids[p.table[k, UPDATE] : p.table[k + 1, UPDATE]], p.table[k, LANES]
+            units = slice(p.table[k, UNIT], p.table[k, UNIT] + len(gains))
+            rows = part.reshape(lanes, -1).T if p.table[k, HOW] == WRITTEN else part.reshape(-1, lanes)
+            rows[: len(c), : len(gains)] = c
+            sums.gains[units], sums.thresholds[units] = gains, thresholds
+        return sums
 
 
 def _run(

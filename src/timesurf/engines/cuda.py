@@ -71,6 +71,32 @@ def learn_batch(
     return Outcome(events.counts[0], kept[0], votes[0])
 
 
+def learn_lanes(
+    stages: Stages,
+    parameters: Parameters,
+    rule: Rule,
+    batch: Batch,
+    options: Options,
+    dealt: list[Array],
+    nodes: list[tuple[int, int]],
+) -> tuple[Outcome, list[Any]]:
+    """As `cpu.learn_lanes`: what nodes of the tree of lanes sum. Each lane is a network of its own, side by side."""
+    from timesurf.engines import cpu
+
+    card = card_of(stages, len(dealt), options.deterministic)
+    card.upload([parameters] * len(dealt))
+    with card.stream:
+        events = cudaevents.of_lanes(batch, dealt)
+        order, layers = card.sums(events, cudacard.rates([stages] * len(dealt), [[rule]] * len(dealt)))
+        found = card.counted(order)
+    outcome = Outcome.empty(stages, batch, trace=False)
+    for n, lane in enumerate(dealt):
+        outcome.kept[lane], outcome.votes[lane] = (of[n, : len(lane)] for of in found)
+    outcome.trace = None
+    sums = [cpu.Sums.of_layers(stages, [tuple(of[n] for of in layer) for layer in layers]) for n in range(len(dealt))]
+    return outcome, [cpu.added(sums[a:b]) for a, b in nodes]
+
+
 def learn_online(
     stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
 ) -> Outcome:

@@ -122,8 +122,24 @@ class Card:
             self._start("train", events, parts, keep)
         return order
 
+    def sums(self, events: Events, rates: Array) -> tuple[Array, list[tuple[Array, Array, Array]]]:
+        """What every network sums over all recordings, without a step; the order, as `learn` gives it.
+
+        Of each layer: sums of gain x surface (network, entry, unit), of gain and of threshold steps (network, unit).
+        """
+        with self.stream:
+            every = [slice(0, events.label.shape[1])]
+            order = self._send(events, every, rates)
+            self._start("train", events, every, step=False)
+            unit = 2.0**-40 if self.deterministic else 1.0  # as in card.cu
+            found = []
+            for stage, layer in zip(self.stages, self.layers, strict=True):
+                c, g, th = (unit * layer[name].get().astype(np.float64) for name in ("dc", "dg", "dth"))
+                found.append((c[..., : stage.units], g, th))
+        return order, found
+
     def counted(self, order: Array) -> tuple[Array, Array]:
-        """What `learn` counted, as `infer` gives it."""
+        """What `learn` or `sums` counted, as `infer` gives it."""
         with self.stream:
             return self._counted(order)
 
@@ -189,8 +205,10 @@ class Card:
         parts: Sequence[slice],
         keep: float | None = None,
         extra: dict[str, int] | None = None,
+        *,
+        step: bool = True,
     ) -> None:
-        """Start the kernels: once, or for training batch after batch with an update after each, as one CUDA graph."""
+        """Start the kernels: once, or for training batch after batch with a step after each, as one CUDA graph."""
         counts = events.counts
         if not counts.size:
             return
@@ -218,7 +236,7 @@ class Card:
         for k, layer in enumerate(self.layers):
             for name in _LAYER_NAMES:
                 args["layer"][k][name] = layer[name].data.ptr
-        if kind != "train":
+        if kind != "train" or not step:
             self.began.record()
             for launch in launches:
                 launch()

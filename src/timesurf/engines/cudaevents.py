@@ -53,6 +53,16 @@ def of_batch(batch: Batch) -> Events:
     return Events(entry, t, offsets[None, :-1], offsets[None, 1:], batch.label[None], span)
 
 
+def of_lanes(batch: Batch, dealt: Sequence[Array]) -> Events:
+    """A batch, sent over, with the recordings of each lane for a network of its own; short lanes end in empty ones."""
+    whole, most = of_batch(batch), max(map(len, dealt))
+    numbers = np.zeros((len(dealt), most), np.int64)
+    there = np.arange(most) < np.array([len(lane) for lane in dealt])[:, None]
+    numbers[there] = np.concatenate(dealt)
+    start, stop, label = (values[0][numbers] for values in (whole.start, whole.stop, whole.label))
+    return Events(whole.entry, whole.t, start, np.where(there, stop, start), label, whole.span)
+
+
 def stretches(
     recordings: Sequence[Recordings], label: Sequence[Array], parts: Sequence[slice]
 ) -> Iterator[tuple[Events, Sequence[slice]]]:

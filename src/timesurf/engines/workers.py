@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from timesurf.engines import cpu, lanes
+from timesurf.engines import cpu, lanes, load
 from timesurf.engines.batch import DEFAULT, Array, Options, Outcome, Parameters, pack
 from timesurf.engines.exchange import News, ThinSums
 from timesurf.errors import MissingEngineError
@@ -58,8 +58,11 @@ class Workers:
 
         Network(layers, field, polarities, classes, engine=Workers(client)).fit(recordings, batch_size=512)
 
-    lanes : most parts that a batch is cut into. With the default, as many as `engine="cpu"` has, the result is the same
-        bits as there; more let more workers share a batch
+    engine : what workers compute with: "cpu"; "cuda", the GPU of each; or "auto", what each of them has
+    lanes : most parts that a batch is cut into; more let more workers share it
+
+    On CPUs, and with as many lanes as the engine `cpu` has, which is the default, the result is the same bits as there.
+    On GPUs it is the same within rounding.
 
     `sent` and `received` count bytes of weights and sums, `batches` how many there were, `again` how often tasks had to
     be given out again. What learns online or is traced runs here.
@@ -70,7 +73,7 @@ class Workers:
     learn_online = staticmethod(cpu.learn_online)
     surfaces = staticmethod(cpu.surfaces)
 
-    def __init__(self, client: Any, *, lanes: int = lanes.MOST) -> None:
+    def __init__(self, client: Any, *, engine: str = "cpu", lanes: int = lanes.MOST) -> None:
         try:
             from distributed import Client
         except ImportError as error:
@@ -78,7 +81,7 @@ class Workers:
         if not isinstance(client, Client):
             raise MissingEngineError(f"A dask.distributed.Client is needed, not {type(client).__name__}.")
         self.client = client
-        self.lanes = lanes
+        self.engine, self.lanes = engine, lanes
         self.sent = self.received = self.batches = self.again = 0
         self._network, self._version = uuid.uuid4().hex, 0
         self._latest: tuple[Parameters, ThinSums] | None = None  # weights after a batch, and the sums that led there
@@ -112,7 +115,7 @@ class Workers:
             self.sent += told.nbytes
             held, starts, stops = self._held(recordings), recordings.starts[mine], recordings.stops[mine]
             about = (told, stages, rule, options, held, starts, stops, label[mine], local, nodes)
-            return self._submit(address, _learn, *about)
+            return self._submit(address, _learn, self.engine, *about)
 
         outcome = _blank(stages, recordings)
         found: dict[lanes.Node, cpu.Sums] = {}
@@ -140,7 +143,9 @@ class Workers:
 
         def ask(number: int, address: str) -> Any:
             some, held = recordings[stretches[number]], self._held(recordings)
-            return self._submit(address, _infer, stages, parameters, options, held, some.starts, some.stops)
+            return self._submit(
+                address, _infer, self.engine, stages, parameters, options, held, some.starts, some.stops
+            )
 
         where = {n: addresses[n % len(addresses)] for n, some in enumerate(stretches) if len(some)}
         for number, (kept, votes) in self._all(ask, where).items():
@@ -249,10 +254,7 @@ def _added(found: dict[lanes.Node, cpu.Sums], a: int, b: int) -> cpu.Sums:
     if (a, b) in found:
         return found[a, b]
     middle = lanes.middle(a, b)
-    left, right = _added(found, a, middle), _added(found, middle, b)
-    for name in ("centroids", "gains", "thresholds"):
-        lanes.add_up([getattr(left, name), getattr(right, name)])
-    return left
+    return cpu.added([_added(found, a, middle), _added(found, middle, b)])
 
 
 # ---------------------------------------------------------------------- on a worker
@@ -263,6 +265,7 @@ _lock = threading.Lock()
 
 
 def _learn(
+    engine: str,
     news: News,
     stages: Stages,
     rule: Rule,
@@ -282,7 +285,8 @@ def _learn(
     if parameters is None:
         return None
     batch = pack(held.cut(starts, stops), label)
-    outcome, sums = cpu.learn_lanes(stages, parameters, rule, batch, _own(options), dealt, nodes)
+    computes: Any = load(engine)
+    outcome, sums = computes.learn_lanes(stages, parameters, rule, batch, _own(options), dealt, nodes)
     thin = [ThinSums.of(of) for of in sums]
     return _Reply(get_worker().address, time.perf_counter() - began, outcome.kept, outcome.votes, thin)
 
@@ -298,9 +302,15 @@ def _current(news: News, stages: Stages) -> Parameters | None:
 
 
 def _infer(
-    stages: Stages, parameters: Parameters, options: Options, held: Recordings, starts: Array, stops: Array
+    engine: str,
+    stages: Stages,
+    parameters: Parameters,
+    options: Options,
+    held: Recordings,
+    starts: Array,
+    stops: Array,
 ) -> tuple[Array, Array]:
-    outcome = cpu.infer(stages, parameters, pack(held.cut(starts, stops)), _own(options))
+    outcome = load(engine).infer(stages, parameters, pack(held.cut(starts, stops)), _own(options))
     return outcome.kept, outcome.votes
 
 
