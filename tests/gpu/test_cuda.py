@@ -192,8 +192,8 @@ def digits(n=40, events=300):
     return Recordings(rng.integers(0, 12, (2, n * events)), t, offsets=offsets, field=(12, 12), labels=label)
 
 
-def network_of(data, seed=0, tau="10 ms", **rates):
-    layers = [Window(5, units=8, tau=tau), Full(tau="5 ms")]
+def network_of(data, seed=0, tau="10 ms", *, deep=False, **rates):
+    layers = [Window(5, units=8, tau=tau), *[Window(3, units=12, tau="20 ms")] * deep, Full(tau="5 ms")]
     network = Network(layers, data.field, 1, range(3), engine="cuda", seed=seed, rule=Rule(**rates), deterministic=True)
     return network.start(data)
 
@@ -204,13 +204,14 @@ def same_bits(a, b):
     )
 
 
+@pytest.mark.parametrize("deep", [False, True])
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_pass_over_events_on_the_card_equals_batch_after_batch(streamed, monkeypatch):
+def test_a_pass_over_events_on_the_card_equals_batch_after_batch(streamed, deep, monkeypatch):
     data, size, options = digits(), 16, Options(deterministic=True)
     if streamed:
         monkeypatch.setattr(cudaevents, "_room", lambda: 8 * 2 * size * 300)
         monkeypatch.setattr(cudaevents, "_on_card", {})
-    network = network_of(data)
+    network = network_of(data, deep=deep)
     passed, batched = network.snapshot(), network.snapshot()
     order = np.random.default_rng(1).permutation(len(data))
     label = network.class_numbers(data)[order]
@@ -230,10 +231,11 @@ def test_a_pass_over_events_on_the_card_equals_batch_after_batch(streamed, monke
     np.testing.assert_array_equal(votes, cuda.infer(network.stages, passed, pack(data), options).votes)
 
 
-def test_networks_side_by_side_become_what_each_becomes_alone():
+@pytest.mark.parametrize("deep", [False, True])
+def test_networks_side_by_side_become_what_each_becomes_alone(deep):
     data = digits()
     settings = [{"alpha": 1e-3}, {"alpha": 1e-4, "tau": "20 ms"}, {"alpha": 1e-3, "seed": 3}]
-    alone, beside = ([network_of(data, **of) for of in settings] for _ in range(2))
+    alone, beside = ([network_of(data, deep=deep, **of) for of in settings] for _ in range(2))
     how = {"passes": 2, "batch_size": 8, "decay": True, "keep": 0.7}
     for network in alone:
         network.train(data, **how)
@@ -300,22 +302,23 @@ def test_simulated_events_are_of_the_same_kind_as_on_the_cpu():
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
-def test_lanes_of_a_batch_sum_what_they_sum_on_the_cpu(deterministic):
+def test_lanes_of_a_batch_sum_to_the_step_of_the_batch(deterministic):
     cpu = pytest.importorskip("timesurf.engines.cpu", reason="numba is not installed", exc_type=ImportError)
     data = workloads.strokes(40, events=1500, spread=0.28)
     network = workloads.started(workloads.NMNIST, data, "cuda")
+    stages, start, options = network.stages, network.parameters, Options(deterministic=deterministic)
     batch, rule = pack(data, network.class_numbers(data)), Rule(alpha=1e-6, beta=1e-6, gamma=1e-6, delta=1e-6)
     dealt = [np.arange(0, 7), np.arange(7, 30), np.arange(30, 40)]
-    nodes = [(0, 2), (2, 3)]
-    options = Options("float64", deterministic=deterministic)
-    about = (network.stages, network.parameters, rule, batch, options, dealt, nodes)
-    (found, ours), (expected, theirs) = cuda.learn_lanes(*about), cpu.learn_lanes(*about)
-    np.testing.assert_array_equal(found.votes, expected.votes)
-    np.testing.assert_array_equal(found.kept, expected.kept)
-    for one, other in zip(ours, theirs, strict=True):
-        for name in ("centroids", "gains", "thresholds"):
-            a, b = getattr(one, name), getattr(other, name)
-            assert np.abs(a - b).max() <= 1e-3 * np.abs(b).max(), name
+    outcome, (sums,) = cuda.learn_lanes(stages, start, rule, batch, options, dealt, [(0, 3)])
+    ours, theirs = start.copy(), start.copy()
+    cpu.apply(stages, ours, sums)
+    expected = cuda.learn_batch(stages, theirs, rule, batch, options)
+    np.testing.assert_array_equal(outcome.votes, expected.votes)
+    np.testing.assert_array_equal(outcome.kept, expected.kept)
+    pairs = zip(start.centroids + start.thresholds[:1], ours.centroids + ours.thresholds[:1],
+                theirs.centroids + theirs.thresholds[:1], strict=True)  # fmt: skip
+    for before, mine, right in pairs:
+        assert np.abs(mine - right).max() <= 1e-3 * np.abs(right - before).max()
     if deterministic:
-        for one, other in zip(ours, cuda.learn_lanes(*about)[1], strict=True):
-            assert one.centroids.tobytes() == other.centroids.tobytes()
+        again = cuda.learn_lanes(stages, start, rule, batch, options, dealt, [(0, 3)])[1][0]
+        assert again.centroids.tobytes() == sums.centroids.tobytes()
