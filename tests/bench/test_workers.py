@@ -46,6 +46,9 @@ def test_more_workers_help_until_exchange_outweighs():
     slower = scaling.Cost(4e6, 0.01, 0.003, 1e8)
     assert scaling.balance(slower, work) < at
     assert scaling.epoch(cost, work, 2) < scaling.epoch(cost, work, 1)
+    tree = scaling.clusters(about)["sums in a tree"]
+    assert scaling.epoch(tree, work, 1) == pytest.approx(scaling.epoch(cost, work, 1))
+    assert scaling.balance(tree, work) > at
     curves = scaling.curves(about)
     assert {len(curve["faster"]) for curve in curves.values()} == {11}
 

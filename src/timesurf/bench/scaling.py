@@ -11,7 +11,7 @@ batch before; come back W s(B / W), those of every worker. u is measured; `fit` 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ class Cost:
     batch: float  # s
     task: float  # s
     bytes_per_s: float  # of the machine that adds up
+    tree: bool = False  # workers add up among themselves, two and two: log2(W) + 1 steps take the place of W
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,11 @@ def seconds(cost: Cost, work: Work, workers: Array | float) -> dict[str, Array]:
     """What a batch takes: computing, what Dask takes, and what travels."""
     batch = work.batch
     workers = np.asarray(workers, dtype=float)
-    sent = workers * (work.sum_bytes(batch) + work.sum_bytes(np.maximum(batch / workers, 1)))
+    steps = np.log2(workers) + 1 if cost.tree else workers
+    sent = steps * (work.sum_bytes(batch) + work.sum_bytes(np.maximum(batch / workers, 1)))
     return {
         "computing": batch * work.events / (cost.events_per_s * workers),
-        "waiting": cost.batch + cost.task * workers,
+        "waiting": cost.batch + cost.task * steps,
         "travelling": sent / cost.bytes_per_s,
     }
 
@@ -110,10 +112,10 @@ def works(measured: dict[str, Any]) -> list[Work]:
 
 
 def clusters(measured: dict[str, Any]) -> dict[str, Cost]:
-    """The measured one, with as many cores as workers; and one whose sums travel and are added at 10 Gbit/s."""
+    """The measured one, with as many cores as workers; and one whose workers add up among themselves, in a tree."""
     found = measured["simulated"]
     here = Cost(*(found[name] for name in ("events_per_s", "batch", "task", "bytes_per_s")))
-    return {"as measured": here, "at 10 Gbit/s": Cost(here.events_per_s, here.batch, here.task, 1.25e9)}
+    return {"as measured": here, "sums in a tree": replace(here, tree=True)}
 
 
 def faster(cost: Cost, work: Work, workers: Array) -> Array:
