@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from timesurf import Network, Sup3rClassifier, cluster
+from timesurf import Network, Recordings, Sup3rClassifier, cluster
 from timesurf.bench import workloads
 from timesurf.engines import Options, cpu, lanes, pack
 from timesurf.engines.plan import UNIT
@@ -110,6 +110,16 @@ def test_two_workers_learn_the_same_bits_and_send_what_the_formula_says(client, 
 def test_events_in_memory_travel_once(client, data, alone):
     assert not in_memory(data).mapped
     assert same(started(data, Workers(client)).train(in_memory(data), **HOW), alone[0])
+
+
+@pytest.mark.parametrize("size", [1, 3, 20])
+def test_few_long_recordings_among_empty_ones(client, size):
+    long = workloads.strokes(3, events=40_000)
+    offsets = [0, 0, 0, 0, *long.offsets[1:], *[long.offsets[-1]] * 3]
+    data = Recordings(long.coords, long.t, offsets=offsets, field=long.field, labels=np.arange(9))
+    spread, here = (started(data, engine).partial_fit(data, batch_size=size) for engine in (Workers(client), "cpu"))
+    assert same(spread, here)
+    np.testing.assert_array_equal(spread.infer(data).votes, here.infer(data).votes)
 
 
 @pytest.mark.slow
