@@ -72,6 +72,12 @@ def same(a, b):
     return all(x.tobytes() == y.tobytes() for x, y in arrays) and a.history == b.history
 
 
+def sums_of(network, some):
+    batch, dealt = pack(some, network.class_numbers(some)), cpu.deal(network.stages, some.counts, OPTIONS)
+    about = (network.stages, network.parameters, network.rule, batch, OPTIONS, dealt)
+    return cpu.learn_lanes(*about, [(0, len(dealt))])[1][0]
+
+
 def size(sums):
     """Bytes: a bit for eight values, those eight where any is not 0, and the small arrays."""
     eights = sums.centroids.reshape(-1, 8).view("u4")
@@ -167,11 +173,7 @@ def test_who_lacks_the_version_before_is_told_all(alone):
 
 def test_sums_of_a_few_entries_travel_thin(data, alone):
     network, _ = alone
-    some = data[:2]
-    batch, dealt = pack(some, network.class_numbers(some)), cpu.deal(network.stages, some.counts, OPTIONS)
-    (sums,) = cpu.learn_lanes(
-        network.stages, network.parameters, network.rule, batch, OPTIONS, dealt, [(0, len(dealt))]
-    )[1]
+    sums = sums_of(network, data[:2])
     thin = ThinSums.of(sums)
     assert thin.nbytes < sums.centroids.nbytes / 2
     whole = thin.whole(network.stages)
@@ -181,11 +183,7 @@ def test_sums_of_a_few_entries_travel_thin(data, alone):
 
 def test_sums_can_be_laid_out_from_layers(data, alone):
     network, _ = alone
-    some = data[:2]
-    batch, dealt = pack(some, network.class_numbers(some)), cpu.deal(network.stages, some.counts, OPTIONS)
-    (sums,) = cpu.learn_lanes(
-        network.stages, network.parameters, network.rule, batch, OPTIONS, dealt, [(0, len(dealt))]
-    )[1]
+    sums = sums_of(network, data[:2])
     table = cpu.plan_of(network.stages).table
 
     def step(sums):

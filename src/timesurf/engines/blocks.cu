@@ -11,7 +11,7 @@
 // GROUP warps share a recording where there are too few to fill the card. Block b is of warp b % GROUP; each has a time map of its own,
 // and writes the others' events there too. What goes from block to block is handed on in shared memory, in chains.
 //
-// Follows card.cu. Further constants of engines/cudaplan.py: LEARN, GROUP, WARPS, MAP, MAP_STRIDE, OWN
+// Follows card.cu and warp.cu. Further constants of engines/cudaplan.py: LEARN, GROUP, WARPS, MAP, MAP_STRIDE, OWN
 
 constexpr Shape FIRST = SHAPE[0], LAST = SHAPE[1];
 constexpr int ENTRIES = FIRST.entries, UNITS = FIRST.units, CLASSES = LAST.units, ROW = LAST.row, POLARITIES = FIRST.polarities;
@@ -347,19 +347,9 @@ __device__ __forceinline__ void run(const Args& a) {
           if (d[1] < best[i]) { best[i] = d[1]; closest[i] = nt * 8 + 2 * t4 + 1; }
         }
       }
-      #pragma unroll
-      for (int i = 0; i < 4; i++)
-        #pragma unroll
-        for (int s = 1; s < 4; s *= 2) {            // ties: the lowest unit
-          const float other = __shfl_xor_sync(ALL, best[i], s); const int f = __shfl_xor_sync(ALL, closest[i], s);
-          if (other < best[i] || (other == best[i] && f < closest[i])) { best[i] = other; closest[i] = f; }
-        }
-      // from rows to lanes: event 8 i + j is row i of the lanes 4 j to 4 j + 3
-      const float mine = t4 == 0 ? best[0] : t4 == 1 ? best[1] : t4 == 2 ? best[2] : best[3];
-      const int mine_f = t4 == 0 ? closest[0] : t4 == 1 ? closest[1] : t4 == 2 ? closest[2] : closest[3];
-      const int source = (lane & 7) * 4 + (lane >> 3);
-      const float distance = sqrtf(fmaxf(__shfl_sync(ALL, mine, source), 0.f));
-      const int f = __shfl_sync(ALL, mine_f, source);
+      float square; int f;
+      closest_of(best, closest, lane, square, f);
+      const float distance = sqrtf(fmaxf(square, 0.f));
       const bool pass = valid && distance < th[f];
 
       // the last layer
@@ -399,12 +389,7 @@ __device__ __forceinline__ void run(const Args& a) {
       float dot[ROW];
       #pragma unroll
       for (int n = 0; n < ROW; n++) dot[n] = w * cs[n];
-      #pragma unroll
-      for (int s = 1; s < 32; s *= 2) {
-        const float t_then = __shfl_up_sync(ALL, t, s), decay = lane >= s ? ex2((t_then - t) * fade_last) : 0.f;
-        #pragma unroll
-        for (int n = 0; n < CLASSES; n++) dot[n] = fmaf(decay, __shfl_up_sync(ALL, dot[n], s), dot[n]);
-      }
+      scan<CLASSES>(dot, t, fade_last, lane);
       if (GROUP > 1 && block > 0) await(&barriers[DOTS][warp], forward);
       float fed[ROW];
       {
@@ -514,12 +499,7 @@ __device__ __forceinline__ void run(const Args& a) {
         for (int n = 0; n < ROW; n++) R[n] = 0.f;
         #pragma unroll
         for (int n = 0; n < CLASSES; n++) { R[n] = winner == n ? g : 0.f; total_gain[n] += R[n]; }
-        #pragma unroll
-        for (int s = 1; s < 32; s *= 2) {
-          const float t_later = __shfl_down_sync(ALL, t, s), decay = lane + s < 32 ? ex2((t - t_later) * fade_last) : 0.f;
-          #pragma unroll
-          for (int n = 0; n < CLASSES; n++) R[n] = fmaf(decay, __shfl_down_sync(ALL, R[n], s), R[n]);
-        }
+        scan_back<CLASSES>(R, t, fade_last, lane);
         if (block < blocks - 1) {
           if (GROUP > 1) await(&barriers[BACK][warp], backward++);
           float carry[ROW];
@@ -536,19 +516,9 @@ __device__ __forceinline__ void run(const Args& a) {
           if (GROUP > 1 && block > 0) hand_on(&barriers[BACK][following]);
         }
         __syncwarp();
-        #pragma unroll
-        for (int i = 0; i < ROW / 4; i++) {
-          float* v = R + 4 * i;
-          #pragma unroll
-          for (int j = 0; j < 4; j++) v[j] *= w;
-          if (fabsf(v[0]) + fabsf(v[1]) + fabsf(v[2]) + fabsf(v[3]) > 0.f) add_four(dc_last + (long long)e * ROW + 4 * i, v);
-        }
+        give_entry(dc_last + (long long)e * ROW, R, w);
       }
-      #pragma unroll
-      for (int n = 0; n < CLASSES; n++) {
-        for (int s = 16; s; s >>= 1) total_gain[n] += __shfl_xor_sync(ALL, total_gain[n], s);
-        if (lane == 0) add(a.layer[1].dg + network * CLASSES + n, total_gain[n]);
-      }
+      give_gains(a.layer[1].dg + network * CLASSES, total_gain, lane);
       if (DETERMINISTIC) { give(a, network, lane, sums); give_thresholds(a, network, lane, dth); }
     }
     if (GROUP == 1) { if (lane == 0) q = from + slots + atomicAdd(a.next + network, 1); q = __shfl_sync(ALL, q, 0); }

@@ -88,5 +88,5 @@ def blocks(
 #define MAP_STRIDE {{{", ".join(map(str, near.strides))}}}
 constexpr int MAP = {near.size}, OWN = {near.own};
 """
-    source = plan(stages, deterministic).head + constants + kernels("card.cu") + kernels("blocks.cu")
+    source = plan(stages, deterministic).head + constants + kernels("card.cu", "warp.cu", "blocks.cu")
     return Blocks(source, warps, common + 4 * warps * per_warp)

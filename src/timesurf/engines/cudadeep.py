@@ -96,5 +96,5 @@ def deep(stages: tuple[Stage, ...], *, learn: bool, shared: int, deterministic: 
 #define MAP_STRIDE {{{", ".join(map(str, near.strides))}}}
 constexpr int MAP = {near.size}, OWN = {near.own}, LAST_MAP = {remembered};
 """
-    source = plan(stages, deterministic).head + constants + kernels("card.cu") + kernels("deep.cu") + starts
+    source = plan(stages, deterministic).head + constants + kernels("card.cu", "warp.cu", "deep.cu") + starts
     return Deep(source, tuple(layers), top, tuple(learns), rows, remembered, sum(lines))

@@ -128,7 +128,7 @@ constexpr int WRITTEN = {written}, NEAR = {near}, SUMS = {sums};
 constexpr int LANES = {max(-(-stage.units // 32) for stage in stages)};
 """
     return Plan(
-        head, head + constants + kernels("card.cu") + kernels("general.cu"), tuple(steps), tuple(wides), scratch,
+        head, head + constants + kernels("card.cu", "general.cu"), tuple(steps), tuple(wides), scratch,
         traced, written, near, sums, bytes_a_sum,
     )  # fmt: skip
 
@@ -138,9 +138,9 @@ def row(stage: Stage) -> int:
     return _up(stage.units)
 
 
-def kernels(name: str) -> str:
-    """Source text of a file beside this one."""
-    return files("timesurf.engines").joinpath(name).read_text()
+def kernels(*names: str) -> str:
+    """Source text of files beside this one, one after another."""
+    return "\n".join(files("timesurf.engines").joinpath(name).read_text() for name in names)
 
 
 def _braces(values: Sequence[int], size: int) -> str:

@@ -9,7 +9,7 @@
 //   learn  sums of a Window layer. Its surfaces, and how near each distance is to its threshold, were written out by `layer`; threads own
 //          columns of the sums, and take event after event.
 //
-// Follows card.cu. Further constants of engines/cudadeep.py: LEARN, MAP, MAP_STRIDE, OWN, LAST_MAP; it writes the kernels at the end.
+// Follows card.cu and warp.cu. Further constants of engines/cudadeep.py: LEARN, MAP, MAP_STRIDE, OWN, LAST_MAP; it writes the kernels at the end.
 
 constexpr int TOP = LAYERS - 1;
 constexpr Shape LAST = SHAPE[TOP];
@@ -382,19 +382,9 @@ __device__ __forceinline__ void layer(const Args& a, int chunk) {
             if constexpr (NT % 4) __stcs(to + nt, nearness[i][nt]);
             else __stcs((uint4*)(to + nt), make_uint4(nearness[i][nt], nearness[i][nt + 1], nearness[i][nt + 2], nearness[i][nt + 3]));
         }
-      #pragma unroll
-      for (int i = 0; i < 4; i++)
-        #pragma unroll
-        for (int s = 1; s < 4; s *= 2) {            // ties: the lowest unit
-          const float other = __shfl_xor_sync(ALL, best[i], s); const int f = __shfl_xor_sync(ALL, closest[i], s);
-          if (other < best[i] || (other == best[i] && f < closest[i])) { best[i] = other; closest[i] = f; }
-        }
-      // from rows to lanes: event 8 i + j is row i of the lanes 4 j to 4 j + 3
-      const float mine = t4 == 0 ? best[0] : t4 == 1 ? best[1] : t4 == 2 ? best[2] : best[3];
-      const int mine_f = t4 == 0 ? closest[0] : t4 == 1 ? closest[1] : t4 == 2 ? closest[2] : closest[3];
-      const int source = (lane & 7) * 4 + (lane >> 3);
-      const float distance = sqrtf(fmaxf(__shfl_sync(ALL, mine, source), 0.f));
-      const int f = __shfl_sync(ALL, mine_f, source);
+      float square; int f;
+      closest_of(best, closest, lane, square, f);
+      const float distance = sqrtf(fmaxf(square, 0.f));
       const bool pass = valid && distance < th[f];
       const unsigned passing = __ballot_sync(ALL, pass);
       if (pass) onward[passed + __popc(passing & before)] = make_int2(number, place * Z::units + f);
@@ -559,12 +549,7 @@ __device__ __forceinline__ void last_layer(const Args& a, int chunk) {
         float dot[ROW];
         #pragma unroll
         for (int n = 0; n < ROW; n++) dot[n] = w * cs[n];
-        #pragma unroll
-        for (int s = 1; s < 32; s *= 2) {
-          const float t_then = __shfl_up_sync(ALL, t, s), decay = lane >= s ? ex2((t_then - t) * fade) : 0.f;
-          #pragma unroll
-          for (int n = 0; n < CLASSES; n++) dot[n] = fmaf(decay, __shfl_up_sync(ALL, dot[n], s), dot[n]);
-        }
+        scan<CLASSES>(dot, t, fade, lane);
         const float decay = ex2((t_carry - t) * fade);
         int winner = 0; float least = 1e38f;
         #pragma unroll
@@ -627,30 +612,15 @@ __device__ __forceinline__ void last_layer(const Args& a, int chunk) {
           for (int n = 0; n < ROW; n++) R[n] = 0.f;
           #pragma unroll
           for (int n = 0; n < CLASSES; n++) { R[n] = winner == n ? g : 0.f; total_gain[n] += R[n]; }
-          #pragma unroll
-          for (int s = 1; s < 32; s *= 2) {
-            const float t_later = __shfl_down_sync(ALL, t, s), decay = lane + s < 32 ? ex2((t - t_later) * fade) : 0.f;
-            #pragma unroll
-            for (int n = 0; n < CLASSES; n++) R[n] = fmaf(decay, __shfl_down_sync(ALL, R[n], s), R[n]);
-          }
+          scan_back<CLASSES>(R, t, fade, lane);
           const float decay = ex2((t - t_carry) * fade);
           #pragma unroll
           for (int n = 0; n < CLASSES; n++) { R[n] = fmaf(decay, carry[n], R[n]); carry[n] = __shfl_sync(ALL, R[n], 0); }
           t_carry = __shfl_sync(ALL, t, 0);
-          #pragma unroll
-          for (int i = 0; i < ROW / 4; i++) {
-            float* v = R + 4 * i;
-            #pragma unroll
-            for (int j = 0; j < 4; j++) v[j] *= w;
-            if (fabsf(v[0]) + fabsf(v[1]) + fabsf(v[2]) + fabsf(v[3]) > 0.f) add_four(dc + (long long)e * ROW + 4 * i, v);
-          }
+          give_entry(dc + (long long)e * ROW, R, w);
         }
       }
-      #pragma unroll
-      for (int n = 0; n < CLASSES; n++) {
-        for (int s = 16; s; s >>= 1) total_gain[n] += __shfl_xor_sync(ALL, total_gain[n], s);
-        if (lane == 0) add(a.layer[TOP].dg + network * CLASSES + n, total_gain[n]);
-      }
+      give_gains(a.layer[TOP].dg + network * CLASSES, total_gain, lane);
     }
   }
   if (lane == 0) a.base[own] = base;

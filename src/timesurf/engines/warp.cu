@@ -1,0 +1,62 @@
+// What a warp does with a block of 32 events, lane = event, in both paths that go through the tensor cores. Follows card.cu.
+
+// Distances come as a matrix product leaves them: event 8 i + j is row i of the lanes 4 j to 4 j + 3, each of which has the best of its
+// units. The closest unit of every row; ties: the lowest. Then one event a lane: its squared distance, and its unit.
+__device__ __forceinline__ void closest_of(float (&best)[4], int (&closest)[4], int lane, float& square, int& unit) {
+  #pragma unroll
+  for (int i = 0; i < 4; i++)
+    #pragma unroll
+    for (int s = 1; s < 4; s *= 2) {
+      const float other = __shfl_xor_sync(ALL, best[i], s); const int f = __shfl_xor_sync(ALL, closest[i], s);
+      if (other < best[i] || (other == best[i] && f < closest[i])) { best[i] = other; closest[i] = f; }
+    }
+  const int t4 = lane & 3, source = (lane & 7) * 4 + (lane >> 3);
+  const float mine = t4 == 0 ? best[0] : t4 == 1 ? best[1] : t4 == 2 ? best[2] : best[3];
+  const int mine_f = t4 == 0 ? closest[0] : t4 == 1 ? closest[1] : t4 == 2 ? closest[2] : closest[3];
+  square = __shfl_sync(ALL, mine, source);
+  unit = __shfl_sync(ALL, mine_f, source);
+}
+
+// v(k) = sum over events j up to k of v(j) exp(-(t_k - t_j) / tau), for every class.
+template <int classes, int row>
+__device__ __forceinline__ void scan(float (&v)[row], float t, float fade, int lane) {
+  #pragma unroll
+  for (int s = 1; s < 32; s *= 2) {
+    const float t_then = __shfl_up_sync(ALL, t, s), decay = lane >= s ? ex2((t_then - t) * fade) : 0.f;
+    #pragma unroll
+    for (int n = 0; n < classes; n++) v[n] = fmaf(decay, __shfl_up_sync(ALL, v[n], s), v[n]);
+  }
+}
+
+// The same from the last event back: over events j from k on.
+template <int classes, int row>
+__device__ __forceinline__ void scan_back(float (&v)[row], float t, float fade, int lane) {
+  #pragma unroll
+  for (int s = 1; s < 32; s *= 2) {
+    const float t_later = __shfl_down_sync(ALL, t, s), decay = lane + s < 32 ? ex2((t - t_later) * fade) : 0.f;
+    #pragma unroll
+    for (int n = 0; n < classes; n++) v[n] = fmaf(decay, __shfl_down_sync(ALL, v[n], s), v[n]);
+  }
+}
+
+// Add w R to the sums of all classes at an entry.
+template <int row>
+__device__ __forceinline__ void give_entry(Sum* sums, float (&R)[row], float w) {
+  #pragma unroll
+  for (int i = 0; i < row / 4; i++) {
+    float* v = R + 4 * i;
+    #pragma unroll
+    for (int j = 0; j < 4; j++) v[j] *= w;
+    if (fabsf(v[0]) + fabsf(v[1]) + fabsf(v[2]) + fabsf(v[3]) > 0.f) add_four(sums + 4 * i, v);
+  }
+}
+
+// Add what all lanes have to the sums of classes.
+template <int classes>
+__device__ __forceinline__ void give_gains(Sum* sums, float (&gain)[classes], int lane) {
+  #pragma unroll
+  for (int n = 0; n < classes; n++) {
+    for (int s = 16; s; s >>= 1) gain[n] += __shfl_xor_sync(ALL, gain[n], s);
+    if (lane == 0) add(sums + n, gain[n]);
+  }
+}
