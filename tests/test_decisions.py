@@ -112,9 +112,18 @@ def test_decisions_of_two_networks_are_not_mixed(client, network, folder, tmp_pa
         decisions.predict_files(client, other, str(folder), out)
 
 
-def test_a_folder_without_recordings_is_refused(client, network, tmp_path):
-    with pytest.raises(EventError, match="no files of recordings"):
+def test_a_folder_without_recordings_is_refused_and_leaves_nothing(client, network, tmp_path):
+    with pytest.raises(EventError, match="no folder with files of recordings"):
         decisions.predict_files(client, network, str(tmp_path / "nothing"), str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("address", ["{}", "file://{}"])
+def test_one_file_will_do(client, network, folder, tmp_path, address):
+    out = tmp_path / "out"
+    summary = decisions.predict_files(client, network, address.format(folder / "more" / "1.npz"), str(out))
+    assert (summary.files, summary.recordings) == (1, 5)
+    assert {row["file"] for row in rows(out)} == {"1.npz"}
 
 
 def test_what_was_interrupted_goes_on(client, network, folder, tmp_path):

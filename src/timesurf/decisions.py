@@ -78,14 +78,14 @@ def predict_files(
     progress : told how many files are done, of how many
     """
     store = _Store(out)
-    store.open(network, data)
-    sizes = files(data)
+    root, sizes = files(data)
+    store.open(network, root)
     done = store.done()
     summary = Summary(len(sizes), len(sizes.keys() & done))
     groups = list(_groups({name: size for name, size in sizes.items() if name not in done}))
     finished = summary.before
     progress(finished, len(sizes))
-    for names, (recordings, events, failed) in _each(client, groups, (_decide, network, data, store)):
+    for names, (recordings, events, failed) in _each(client, groups, (_decide, network, root, store)):
         summary.recordings += recordings
         summary.events += events
         summary.failed |= failed
@@ -94,20 +94,34 @@ def predict_files(
     return summary
 
 
-def files(data: str) -> dict[str, int]:
-    """Names of all files of recordings in a folder or bucket, from there, and their sizes in bytes."""
+def files(data: str) -> tuple[str, dict[str, int]]:
+    """A folder or bucket, and the names of all files of recordings in it, from there, with their sizes in bytes.
+
+    One file is its folder with no other file.
+    """
+    data = _whole(data)
     if remote.is_url(data):
         store, root = remote.at(data)
         found = {PurePosixPath(path): about["size"] for path, about in store.find(root, detail=True).items()}
-        names = {str(path.relative_to(root)): size for path, size in found.items()}
     else:
-        names = {str(f.relative_to(data)): f.stat().st_size for f in Path(data).rglob("*") if f.is_file()}
+        root, place = data, Path(data)
+        every = [place] if place.is_file() else place.rglob("*")
+        found = {PurePosixPath(file): file.stat().st_size for file in every if file.is_file()}
+    if list(found) == [PurePosixPath(root)]:
+        return data.rpartition("/")[0] or ".", {PurePosixPath(root).name: found[PurePosixPath(root)]}
     known = {
-        name: size for name, size in sorted(names.items()) if PurePosixPath(name).suffix.lower() in sources.SUFFIXES
+        str(path.relative_to(root)): found[path] for path in sorted(found) if path.suffix.lower() in sources.SUFFIXES
     }
     if not known:
-        raise EventError(f"{data} holds no files of recordings ({', '.join(sources.SUFFIXES)}).")
-    return known
+        raise EventError(
+            f"{data} is no folder with files of recordings ({', '.join(sources.SUFFIXES)}), nor one of them."
+        )
+    return data, known
+
+
+def _whole(place: str) -> str:
+    """An address, or the whole path of a folder: workers may run in another."""
+    return place.rstrip("/") if remote.is_url(place) else str(Path(place).resolve())
 
 
 def _groups(sizes: dict[str, int]) -> Iterator[list[str]]:
@@ -148,14 +162,14 @@ def _each(client: Any, groups: list[list[str]], task: tuple[Any, ...]) -> Iterat
             ahead.append((group, tries - 1))
 
 
-def _decide(network: Network, data: str, store: _Store, names: list[str]) -> tuple[int, int, dict[str, str]]:
+def _decide(network: Network, root: str, store: _Store, names: list[str]) -> tuple[int, int, dict[str, str]]:
     """On a worker: run these files; recordings and events that there were, and what could not be read."""
     network.threads = 1  # a worker has as many tasks as threads
     columns: list[dict[str, list[Any]]] = []
     failed: dict[str, str] = {}
     for name in names:
         try:
-            columns.append({"file": [], **_one(network, f"{data.rstrip('/')}/{name}")})
+            columns.append({"file": [], **_one(network, f"{root}/{name}")})
             columns[-1]["file"] = [name] * len(columns[-1]["recording"])
         except (TimesurfError, OSError) as error:
             failed[name] = str(error)
@@ -179,7 +193,7 @@ class _Store:
             import pyarrow.parquet  # noqa: F401
         except ImportError as error:
             raise MissingEngineError("Parquet needs pyarrow: pip install 'timesurf[dask]'.") from error
-        self.out = out.rstrip("/")
+        self.out = _whole(out)
 
     def open(self, network: Network, data: str) -> None:
         """Begin, or go on with what the same network has begun."""
