@@ -1,5 +1,6 @@
 """Decisions over folders of recordings, on workers, as Parquet: all of them once, whatever interrupts it."""
 
+import os
 import subprocess
 import sys
 
@@ -14,7 +15,8 @@ from timesurf.errors import EventError, MissingEngineError, ModelFileError
 from timesurf.io import npz
 from timesurf.presets import SENTENCES
 
-pytest.importorskip("distributed", reason="Dask is not installed")
+dask = pytest.importorskip("dask", reason="Dask is not installed")
+WorkerPlugin = pytest.importorskip("distributed", reason="Dask is not installed").WorkerPlugin
 pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask leaves sockets of killed workers, and tells of ports
 
@@ -45,6 +47,32 @@ def folder(tmp_path):
 @pytest.fixture(autouse=True)
 def two_files_a_task(monkeypatch, folder):
     monkeypatch.setattr(decisions, "_BYTES_A_TASK", 2 * (folder / "0.npz").stat().st_size - 1000)
+
+
+def _cache_in(folder):
+    os.environ["TIMESURF_CACHE"] = folder
+
+
+def _dies_of(name):
+    """From here on this process ends where it should decide on that file."""
+    honest = decisions._one
+
+    def one(network, place):
+        if place.endswith(name):
+            os._exit(1)
+        return honest(network, place)
+
+    decisions._one = one
+
+
+class Poison(WorkerPlugin):
+    """The same for workers that take the place of dead ones."""
+
+    def __init__(self, name):
+        self.poison = name
+
+    def setup(self, worker):
+        _dies_of(self.poison)
 
 
 def rows(out):
@@ -93,11 +121,11 @@ def test_a_file_that_cannot_be_read_stops_no_other_and_is_tried_again(client, ne
     assert (summary.before, summary.recordings, summary.failed) == (5, 5, {})
 
 
-def test_buckets_work_as_folders_do(client, network, folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("TIMESURF_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "out").mkdir()
+def test_buckets_work_as_folders_do(client, network, folder, tmp_path):
+    client.run(_cache_in, str(tmp_path / "cache"))
     summary = decisions.predict_files(client, network, f"file://{folder}", f"file://{tmp_path}/out")
     assert summary.recordings == 30
+    assert not list((tmp_path / "cache").iterdir())  # what was fetched is gone again
     again = decisions.predict_files(client, network, f"file://{folder}", f"file://{tmp_path}/out")
     assert (again.before, again.recordings) == (6, 0)
     assert len(rows(tmp_path / "out")) == 30
@@ -136,10 +164,31 @@ def test_what_was_interrupted_goes_on(client, network, folder, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         decisions.predict_files(client, network, str(folder), str(out), progress=stop)
     (out / ".part-0.parquet.half").write_bytes(b"of one that was killed while it wrote")
+    npz.write(folder / "0a.npz", sentences.make(2, seed=8))  # groups are others now
     summary = decisions.predict_files(client, network, str(folder), str(out))
-    assert 0 < summary.before < 6
+    assert 0 < summary.before <= 6  # what was on its way may still have come
     found = rows(out)
-    assert len(found) == len({(row["file"], row["recording"]) for row in found}) == 30
+    assert len(found) == len({(row["file"], row["recording"]) for row in found}) == 32
+
+
+def test_a_file_that_is_run_twice_has_its_rows_once(network, folder, tmp_path):
+    store = decisions._Store(str(tmp_path / "out"))
+    store.open(network, str(folder))
+    for names in (["0.npz", "2.npz"], ["2.npz", "4.npz"], ["0.npz"]):
+        decisions._decide(network, str(folder), store, names)
+    assert len(rows(tmp_path / "out")) == 15
+
+
+@pytest.mark.slow
+def test_a_file_that_workers_die_of_stops_no_other(network, folder, tmp_path):
+    out = tmp_path / "out"
+    # a worker that dies takes down whatever else it had to do: that is tried again, alone
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), cluster.connect("local", workers=2) as client:
+        client.register_plugin(Poison("2.npz"))
+        summary = decisions.predict_files(client, network, str(folder), str(out))
+    assert list(summary.failed) == ["2.npz"]
+    assert "workers died of it" in summary.failed["2.npz"]
+    assert len(rows(out)) == 25
 
 
 def test_the_command_says_what_it_did(network, folder, tmp_path):

@@ -141,6 +141,27 @@ def test_the_front_is_what_no_other_trial_beats():
     assert set(result["front"]) == best
 
 
+def test_options_that_no_network_takes_are_refused_before_the_first_trial():
+    for vary in ({"keep": Range(0.5, 2.0)}, {"units1": (1, 0)}):
+        with pytest.raises(SettingError):
+            narrowed(SENTENCES, vary=vary)
+
+
+def test_a_trial_that_ends_in_an_error_is_not_made_again(monkeypatch, tmp_path):
+    database = f"sqlite:///{tmp_path / 'search.db'}"
+
+    def broken(*_, **__):
+        raise OSError("the disk is gone")
+
+    with monkeypatch.context() as context:
+        context.setattr(sys.modules["timesurf.search.workers"], "measure", broken)
+        with pytest.raises(OSError, match="the disk is gone"):
+            search.run(PARTS, QUICK, trials=2, storage=database, **FEW)
+    found = search.run(PARTS, QUICK, trials=2, storage=database, **FEW)
+    assert [row["number"] for row in found["trials"]] == [1, 2]
+    assert found["interrupted"] == 1
+
+
 def test_another_problem_is_refused(tmp_path):
     storage = f"sqlite:///{tmp_path}/search.db"
     search.run(PARTS, QUICK, trials=1, storage=storage, **FEW)

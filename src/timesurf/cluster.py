@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 from timesurf.errors import MissingEngineError, SettingError
 
+_PATIENCE = 30  # s
 # Dask has workers give memory back at once, which makes every large array cost a page fault for each of its pages.
 _KEEP_MEMORY = {
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 30,
@@ -32,6 +34,7 @@ def connect(address: str, workers: int | None = None) -> Iterator[Any]:
         except ValueError as error:
             raise SettingError(f"{address!r} is no address of a Dask scheduler: {error}.") from error
         with client:
+            _check(client, address)
             yield client
         return
     from timesurf.engines.cpu import cores
@@ -39,8 +42,23 @@ def connect(address: str, workers: int | None = None) -> Iterator[Any]:
     with (
         dask.config.set(_KEEP_MEMORY),
         LocalCluster(
-            n_workers=workers or cores(), threads_per_worker=1, dashboard_address=":0", silence_logs=50
+            n_workers=workers or cores(), threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
         ) as cluster,
         Client(cluster) as client,
     ):
         yield client
+
+
+def _check(client: Any, address: str) -> None:
+    """Say what is missing there, rather than wait for it."""
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE)
+    except TimeoutError as error:
+        raise SettingError(
+            f"The scheduler at {address} has no workers: start some, as `dask worker {address}`."
+        ) from error
+    without = [worker for worker, spec in client.run(find_spec, "timesurf").items() if spec is None]
+    if without:
+        raise SettingError(
+            f"Workers lack timesurf ({', '.join(without[:3])}): install the version that is here on all."
+        )

@@ -1,8 +1,9 @@
 """What a network takes recordings for: one line a recording; of folders and buckets of any size, on many workers.
 
-Over many files a task is some of them. They are opened where the task runs, go through the network some events at a
-time, and leave one Parquet file once they are done. What is there already is not made again, so a run that was
-interrupted goes on, and one over a folder that has grown adds what is new.
+Over many files a task is some of them. Each is opened where the task runs, goes through the network some events at a
+time, and leaves one Parquet file, named after it, once it is done. So whoever runs a file, and however often, its rows
+are there once; what is there already is not made again: a run that was interrupted goes on, and one over a folder that
+has grown adds what is new.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import uuid
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import suppress
@@ -31,7 +34,7 @@ from timesurf.training import parts
 ABOUT = "_about.json"  # readers of Parquet pass over what begins so
 _BYTES_A_TASK = 64 << 20  # of files: seconds of work, so that one that is lost is not much
 _EVENTS_AT_ONCE = 1 << 22
-_TRIES = 5  # of files whose workers died
+_TRIES = 3  # of files whose workers died; after the first each is on its own
 
 
 def table(network: Network, recordings: Recordings, outcome: Outcome) -> dict[str, list[Any]]:
@@ -80,9 +83,10 @@ def predict_files(
     store = _Store(out)
     root, sizes = files(data)
     store.open(network, root)
-    done = store.done()
-    summary = Summary(len(sizes), len(sizes.keys() & done))
-    groups = list(_groups({name: size for name, size in sizes.items() if name not in done}))
+    there = store.names()
+    left = {name: size for name, size in sizes.items() if part(name) not in there}
+    summary = Summary(len(sizes), len(sizes) - len(left))
+    groups = list(_groups(left))
     finished = summary.before
     progress(finished, len(sizes))
     for names, (recordings, events, failed) in _each(client, groups, (_decide, network, root, store)):
@@ -143,12 +147,12 @@ def _each(client: Any, groups: list[list[str]], task: tuple[Any, ...]) -> Iterat
     from distributed import KilledWorker, as_completed
 
     call, *about = task
-    ahead = [(group, _TRIES) for group in reversed(groups)]
+    ahead = deque((group, _TRIES) for group in groups)
     running: dict[Any, tuple[list[str], int]] = {}
     queue = as_completed([])
     while ahead or running:
         while ahead and len(running) < 2 * max(sum(client.nthreads().values()), 1):
-            group, tries = ahead.pop()
+            group, tries = ahead.popleft()
             future = client.submit(call, *about, group, pure=False)
             running[future] = group, tries
             queue.add(future)
@@ -156,37 +160,54 @@ def _each(client: Any, groups: list[list[str]], task: tuple[Any, ...]) -> Iterat
         group, tries = running.pop(future)
         try:
             yield group, future.result()
-        except (CancelledError, KilledWorker):
+        except CancelledError:  # the cluster has lost it
             if tries == 1:
                 raise
             ahead.append((group, tries - 1))
+        except KilledWorker:  # workers died of it, or of what else they had to do
+            if tries == 1:
+                yield group, (0, 0, {group[0]: "workers died of it, perhaps for want of memory."})
+            else:
+                ahead.extend(([name], tries - 1) for name in group)
 
 
 def _decide(network: Network, root: str, store: _Store, names: list[str]) -> tuple[int, int, dict[str, str]]:
     """On a worker: run these files; recordings and events that there were, and what could not be read."""
     network.threads = 1  # a worker has as many tasks as threads
-    columns: list[dict[str, list[Any]]] = []
+    recordings = events = 0
     failed: dict[str, str] = {}
     for name in names:
+        place = f"{root}/{name}"
         try:
-            columns.append({"file": [], **_one(network, f"{root}/{name}")})
-            columns[-1]["file"] = [name] * len(columns[-1]["recording"])
+            columns = _one(network, place)
+            store.write(name, columns)
         except (TimesurfError, OSError) as error:
             failed[name] = str(error)
-    done = [name for name in names if name not in failed]
-    if done:
-        store.write(done, columns, network)
-    return sum(len(c["recording"]) for c in columns), sum(sum(c["events"]) for c in columns), failed
+        else:
+            recordings += len(columns["recording"])
+            events += sum(columns["events"])
+        if remote.is_url(place):
+            remote.drop(place)  # a bucket may hold more than this machine
+    return recordings, events, failed
 
 
 def _one(network: Network, place: str) -> dict[str, list[Any]]:
     recordings = sources.fitted(sources.load(place), network.field, network.polarities)
-    outcomes = [network.infer(recordings[part]) for part in parts(recordings, None, _EVENTS_AT_ONCE)]
+    outcomes = [network.infer(recordings[some]) for some in parts(recordings, None, _EVENTS_AT_ONCE)]
     return table(network, recordings, Outcome.joined(outcomes))
 
 
+def part(name: str) -> str:
+    """What the Parquet file with the decisions of a file of recordings is called.
+
+    >>> part("monday/1.npz")
+    'part-1-c524a1fb4284.parquet'
+    """
+    return f"part-{PurePosixPath(name).stem[:40]}-{hashlib.sha256(name.encode()).hexdigest()[:12]}.parquet"
+
+
 class _Store:
-    """A folder or bucket of Parquet files, each of which says which files of recordings it is about."""
+    """A folder or bucket of Parquet files, one for every file of recordings that is done."""
 
     def __init__(self, out: str) -> None:
         try:
@@ -200,8 +221,6 @@ class _Store:
         about = json.dumps({"network": _fingerprint(network), "data": data}, indent=1).encode()
         before = self._read(ABOUT)
         if before is None:
-            if not remote.is_url(self.out):
-                Path(self.out).mkdir(parents=True, exist_ok=True)
             self._write(ABOUT, about)
         elif before != about:
             raise ModelFileError(
@@ -209,61 +228,49 @@ class _Store:
                 "choose another folder, or remove that one."
             )
 
-    def done(self) -> set[str]:
-        """Files of recordings that decisions are there for."""
-        import pyarrow.parquet as pq
+    def names(self) -> set[str]:
+        """Of all files that are there."""
+        if remote.is_url(self.out):
+            store, root = remote.at(self.out)
+            return {PurePosixPath(path).name for path in store.ls(root, detail=False)}
+        return {path.name for path in Path(self.out).iterdir()}
 
-        found: set[str] = set()
-        for name in self._names():
-            with self._source(name) as source:
-                found.update(json.loads(pq.read_metadata(source).metadata[b"files"]))
-        return found
-
-    def write(self, files: list[str], columns: list[dict[str, list[Any]]], network: Network) -> None:
-        """One Parquet file for these files of recordings."""
+    def write(self, name: str, columns: dict[str, list[Any]]) -> None:
+        """The decisions of one file of recordings."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        text = {"file", "label", "decision"}
-        names = list(columns[0])
-        types = {name: pa.string() if name in text else pa.float64() if name == "confidence" else pa.int64()
-                 for name in names}  # fmt: skip
-        arrays = []
-        for name in names:
-            values = [value for one in columns for value in one[name]]
-            values = [None if value is None else str(value) for value in values] if name in text else values
-            arrays.append(pa.array(values, types[name]))
-        made = pa.table(arrays, names=names).replace_schema_metadata({"files": json.dumps(files)})
+        types = {column: pa.int64() for column in columns} | {"confidence": pa.float64()}
+        types |= dict.fromkeys(("label", "decision"), pa.string())
+        arrays = {"file": pa.array([name] * len(columns["recording"]), pa.string())}
+        for column, values in columns.items():
+            text = types[column] == pa.string()
+            said = [None if value is None else str(value) for value in values] if text else values
+            arrays[column] = pa.array(said, types[column])
         buffer = io.BytesIO()
-        pq.write_table(made, buffer)
-        number = hashlib.sha256("\n".join(files).encode()).hexdigest()[:16]
-        self._write(f"part-{number}.parquet", buffer.getvalue())
-
-    def _names(self) -> list[str]:
-        if remote.is_url(self.out):
-            store, root = remote.at(self.out)
-            return [PurePosixPath(path).name for path in store.find(root) if path.endswith(".parquet")]
-        return [path.name for path in Path(self.out).glob("part-*.parquet")]
-
-    def _source(self, name: str) -> Any:
-        if remote.is_url(self.out):
-            store, root = remote.at(self.out)
-            return store.open(f"{root}/{name}", "rb")
-        return (Path(self.out) / name).open("rb")
+        pq.write_table(pa.table(arrays), buffer)
+        self._write(part(name), buffer.getvalue())
 
     def _read(self, name: str) -> bytes | None:
-        with suppress(FileNotFoundError), self._source(name) as source:
-            content: bytes = source.read()
-            return content
+        with suppress(FileNotFoundError):
+            if remote.is_url(self.out):
+                store, root = remote.at(self.out)
+                content: bytes = store.cat_file(f"{root}/{name}")
+                return content
+            return (Path(self.out) / name).read_bytes()
         return None
 
     def _write(self, name: str, content: bytes) -> None:
-        if remote.is_url(self.out):
-            store, root = remote.at(self.out)
-            store.pipe_file(f"{root}/{name}", content)  # object storage shows an object once it is whole
+        if not remote.is_url(self.out):
+            Path(self.out).mkdir(parents=True, exist_ok=True)
+            with replacing(Path(self.out) / name) as file:
+                file.write(content)
             return
-        with replacing(Path(self.out) / name) as file:
-            file.write(content)
+        store, root = remote.at(self.out)
+        store.makedirs(root, exist_ok=True)
+        half = f"{root}/.{uuid.uuid4().hex}"  # object storage shows an object once it is whole; others do not
+        store.pipe_file(half, content)
+        store.mv(half, f"{root}/{name}")
 
 
 def _fingerprint(network: Network) -> str:

@@ -44,7 +44,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     start, zeta, margin, sample : first centroids and thresholds, see `timesurf.init`
     engine, dtype, threads, deterministic : what computes, how exactly, on how many cores; see `Network`
     random_state : seed; the same seed gives the same network
-    client : a `dask.distributed.Client`, whose workers learn in batches and infer, to the same bits as engine="cpu"
+    client : a `dask.distributed.Client`, whose workers learn in batches and infer with that engine
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             X.polarities,
             classes,
             rule=rule,
-            engine=self.engine if self.client is None else _workers(self.client),
+            engine=self.engine if self.client is None else _workers(self.client, self.engine),
             dtype=self.dtype,
             threads=self.threads,
             deterministic=self.deterministic,
@@ -221,10 +221,10 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.network_, self.classes_ = network, network.classes
 
 
-def _workers(client: Any) -> Any:
+def _workers(client: Any, engine: str) -> Any:
     from timesurf.engines.workers import Workers
 
-    return Workers(client)
+    return Workers(client, engine=engine)
 
 
 def _labelled(X: Any, y: Any) -> tuple[Recordings, Array]:

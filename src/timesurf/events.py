@@ -106,7 +106,7 @@ class Recordings:
     @property
     def mapped(self) -> bool:
         """Whether the events are read from a file as they are needed."""
-        return any(isinstance(values, np.memmap) for values in (self._t, self._p, *self._coords))
+        return any(isinstance(values, np.memmap) for values in self.arrays)
 
     def fingerprint(self) -> str:
         """Short for these recordings, to tell whether others are the same: sizes, labels, some of the events."""
@@ -129,6 +129,16 @@ class Recordings:
     def source(self) -> Array:
         """The array of times that these recordings are cut from: one object for all selections of a data set."""
         return self._t
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """The arrays that these recordings are cut from: times, polarities, coordinates."""
+        return self._t, self._p, *self._coords
+
+    @property
+    def origin(self) -> tuple[Any, ...]:
+        """Equal for recordings of the same events on the same field, as long as the arrays live: who they are."""
+        return self.field, self.polarities, *map(id, self.arrays)
 
     @property
     def whole(self) -> Recordings:
@@ -169,12 +179,11 @@ class Recordings:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To another process: a mapped file travels by its name, and is opened there; else these events alone do."""
-        arrays = (self._t, self._p, *self._coords)
         if self.mapped:
-            kept, starts, stops = [Stretch.of(values) for values in arrays], self.starts, self.stops
+            kept, starts, stops = [Stretch.of(values) for values in self.arrays], self.starts, self.stops
         else:
             offsets = self.offsets
-            kept, starts, stops = [self.gather(values) for values in arrays], offsets[:-1], offsets[1:]
+            kept, starts, stops = [self.gather(values) for values in self.arrays], offsets[:-1], offsets[1:]
         return _arrived, (self.field, self.polarities, kept, starts, stops, self.labels)
 
     def __repr__(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,8 @@ class Stretch:
             size, written = _state(file)
         except OSError as error:
             raise EventError(f"{file} cannot be opened here, though it can elsewhere: {error}.") from error
-        if size != self.state[0] or (self.url is None and written != self.state[1]):
+        same = written == self.state[1] if self.url is None else Path(file).name == Path(self.file).name
+        if size != self.state[0] or not same:
             raise EventError(f"{self.url or file} is another here than elsewhere, or was written to meanwhile.")
         return np.memmap(file, self.dtype, mode="r", offset=self.offset, shape=self.size)
 

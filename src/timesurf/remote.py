@@ -27,9 +27,14 @@ def is_url(what: str | Path) -> bool:
 
 
 def local(url: str) -> Path:
-    """A copy of that file on this machine, in $TIMESURF_CACHE or ~/.cache/timesurf; fetched anew if it has changed."""
+    """A copy of that file on this machine, in $TIMESURF_CACHE or ~/.cache/timesurf; fetched anew if it has changed.
+
+    Copies of different content have different names.
+    """
     files, path = at(url)
-    name = hashlib.sha256(f"{url} {files.ukey(path)}".encode()).hexdigest()[:32]
+    about = files.info(path)
+    state = [about.get(name) for name in ("size", "ETag", "mtime", "LastModified")]
+    name = hashlib.sha256(f"{url} {files.ukey(path)} {state}".encode()).hexdigest()[:32]
     folder = Path(os.environ.get("TIMESURF_CACHE") or Path.home() / ".cache" / "timesurf")
     folder.mkdir(parents=True, exist_ok=True)
     copy = folder / (name + PurePosixPath(path).suffix)
@@ -38,6 +43,14 @@ def local(url: str) -> Path:
             shutil.copyfileobj(source, target, 1 << 22)
     _origins[str(copy)] = url
     return copy
+
+
+def drop(url: str) -> None:
+    """Remove the copy of a file, if there is one; who has it mapped keeps it until they are done."""
+    for copy, came_from in list(_origins.items()):
+        if came_from == url:
+            Path(copy).unlink(missing_ok=True)
+            del _origins[copy]
 
 
 def origin(file: str) -> str | None:

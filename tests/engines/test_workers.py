@@ -13,13 +13,13 @@ from timesurf import Network, Recordings, Sup3rClassifier, cluster
 from timesurf.bench import workloads
 from timesurf.engines import Options, cpu, lanes, pack
 from timesurf.engines.plan import UNIT
-from timesurf.errors import EventError, MissingEngineError
+from timesurf.errors import EventError, MissingEngineError, SettingError
 from timesurf.io import npz
 
-pytest.importorskip("distributed", reason="Dask is not installed")
+distributed = pytest.importorskip("distributed", reason="Dask is not installed")
 
-from timesurf.engines.exchange import News, Thin, ThinSums
-from timesurf.engines.workers import Workers
+from timesurf.engines.exchange import News, Thin, ThinSums  # noqa: E402
+from timesurf.engines.workers import Workers  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask leaves sockets of killed workers, and tells of ports
 HOW = {"passes": 2, "batch_size": 40, "decay": True, "keep": 0.7}
@@ -126,6 +126,49 @@ def test_few_long_recordings_among_empty_ones(client, size):
     spread, here = (started(data, engine).partial_fit(data, batch_size=size) for engine in (Workers(client), "cpu"))
     assert same(spread, here)
     np.testing.assert_array_equal(spread.infer(data).votes, here.infer(data).votes)
+
+
+def test_other_events_with_the_same_times_are_other_events(client, data):
+    here = in_memory(data[:20])
+    mirrored = Recordings(
+        [27 - here.coords[0], here.coords[1]], here.source, offsets=here.offsets, field=here.field, labels=here.labels
+    )
+    wider = here.on_field((40, 30), 1)
+    assert wider.source is mirrored.source is here.source
+    network, workers = started(data, "cpu"), Workers(client)
+    for some, of in ((here, network), (mirrored, network), (wider, started(wider, "cpu"))):
+        votes = workers.infer_all(of.stages, of.parameters, some, OPTIONS).votes
+        np.testing.assert_array_equal(votes, cpu.infer(of.stages, of.parameters, pack(some), OPTIONS).votes)
+
+
+def test_a_batch_that_was_interrupted_is_not_told_twice(client, data, alone, monkeypatch):
+    """Workers that had learnt of a batch which then never ended are told the weights anew."""
+    workers = Workers(client)
+    network = started(data, workers).partial_fit(data[:40], batch_size=40)
+    with monkeypatch.context() as broken:
+        broken.setattr("timesurf.engines.workers._added", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            network.partial_fit(data[40:80], batch_size=40)
+    network.partial_fit(data[40:80], batch_size=40)
+    here = started(data, "cpu").partial_fit(data[:40], batch_size=40).partial_fit(data[40:80], batch_size=40)
+    assert network.parameters.same(here.parameters)
+
+
+def test_a_cluster_is_looked_at_before_work_is_sent(client):
+    with cluster.connect(client.scheduler.address) as again:
+        assert len(again.nthreads()) == 2
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as empty,
+        pytest.MonkeyPatch.context() as hasty,
+    ):
+        hasty.setattr(cluster, "_PATIENCE", 0.2)
+        with pytest.raises(SettingError, match="has no workers"), cluster.connect(empty.scheduler_address):
+            pass
+
+
+def test_workers_have_engines_that_can_share_a_batch(client):
+    with pytest.raises(SettingError, match="cpu, cuda, auto"):
+        Workers(client, engine="reference")
 
 
 @pytest.mark.slow

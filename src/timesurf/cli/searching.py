@@ -76,7 +76,7 @@ def search(
         result = searching.run(
             parts, named(preset, len(parts.train)), trials=trials, minutes=minutes, seed=seed, passes=passes,
             only=only or (), fix=_fixed(fix or [], named(preset, len(parts.train))), vary=_varied(vary or []),
-            storage=storage or f"sqlite:///{(out / 'search.db').resolve()}", name=name, engine=engine, threads=threads,
+            storage=storage or _sqlite(out / "search.db"), name=name, engine=engine, threads=threads,
             jobs=jobs, dask=dask, grace=grace, networks=networks, told=told,
         )  # fmt: skip
     result = {"command": ["timesurf", *map(veiled, sys.argv[1:])], "data": data or "sentences", **result}
@@ -87,6 +87,14 @@ def search(
     if result["stopped"]:
         console.print("Stopped. The same command goes on.", highlight=False)
         raise typer.Exit(130)
+
+
+def _sqlite(file: Path) -> str:
+    """The URL of a database in that file, whatever it is called."""
+    from sqlalchemy import URL  # it comes with Optuna
+
+    url: str = URL.create("sqlite", database=str(file.resolve())).render_as_string()
+    return url
 
 
 def _parts(

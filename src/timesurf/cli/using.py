@@ -27,6 +27,7 @@ from timesurf.cli.app import (
     write_json,
 )
 from timesurf.cli.data import fitted, load, needs_labels
+from timesurf.errors import SettingError
 from timesurf.events import Recordings
 from timesurf.files import replacing
 
@@ -108,6 +109,8 @@ def predict(
     from timesurf.model import Network
 
     if dask is not None:
+        if split != "train":
+            raise SettingError("--dask decides on every file of a folder: there is no --split.")
         _predict_files(dask, Network.load(model, engine=engine), data, out)
         return
     check_writable(Path(out))

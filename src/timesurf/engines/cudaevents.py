@@ -71,11 +71,11 @@ def stretches(
     recordings : those of every network, equally many, all cut from the same arrays
     """
     span, source = _checked(max(map(_span, recordings))), recordings[0].source
-    if any(some.source is not source or len(some) != len(recordings[0]) for some in recordings):
+    if any(some.origin != recordings[0].origin or len(some) != len(recordings[0]) for some in recordings):
         raise EventError(
             "Networks that learn side by side need equally many recordings, all selected from one Recordings."
         )
-    if id(source) in _on_card or _BYTES * len(source) <= _room():
+    if recordings[0].origin in _on_card or _BYTES * len(source) <= _room():
         entry, t = _resident(recordings[0])
         starts, stops = (np.stack(a) for a in ([r.starts for r in recordings], [r.stops for r in recordings]))
         yield Events(entry, t, starts, stops, np.stack(label), span), parts
@@ -153,12 +153,12 @@ def _grouped(counts: Array, parts: Sequence[slice], most: int) -> Iterator[list[
         yield some
 
 
-_on_card: dict[int, tuple[Any, Any]] = {}
+_on_card: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
 
 def _resident(recordings: Recordings) -> tuple[Any, Any]:
     """All events that the recordings are cut from."""
-    key = id(recordings.source)
+    key = recordings.origin
     if key not in _on_card:
         whole, n = recordings.whole, len(recordings.source)
         entry, t = cp.zeros(n, np.int32), cp.empty(n, np.int32)
@@ -172,7 +172,8 @@ def _resident(recordings: Recordings) -> tuple[Any, Any]:
             t[part] = cp.asarray(_wrapped(whole.t[part]))
         cp.cuda.get_current_stream().synchronize()  # others may use them from now on
         _on_card[key] = entry, t
-        weakref.finalize(recordings.source, _on_card.pop, key, None)
+        for array in recordings.arrays:
+            weakref.finalize(array, _on_card.pop, key, None)
     return _on_card[key]
 
 

@@ -27,12 +27,13 @@ import numpy as np
 from timesurf.engines import cpu, lanes, load
 from timesurf.engines.batch import DEFAULT, Array, Options, Outcome, Parameters, pack
 from timesurf.engines.exchange import News, ThinSums
-from timesurf.errors import MissingEngineError
+from timesurf.errors import MissingEngineError, SettingError
 from timesurf.events import Recordings
 from timesurf.layers import Stage
 from timesurf.rule import Rule
 
 Stages = tuple[Stage, ...]
+_ENGINES = ("cpu", "cuda", "auto")
 _TRIES = 8  # of a batch whose tasks were lost with their workers
 _LOOK_AGAIN = 1.0  # s: how often to ask who is there
 _EVENTS_AT_ONCE = 1 << 22  # of a task that learns nothing
@@ -61,11 +62,11 @@ class Workers:
     engine : what workers compute with: "cpu"; "cuda", the GPU of each; or "auto", what each of them has
     lanes : most parts that a batch is cut into; more let more workers share it
 
-    On CPUs, and with as many lanes as the engine `cpu` has, which is the default, the result is the same bits as there.
-    On GPUs it is the same within rounding.
+    On CPUs of one kind, and with as many lanes as the engine `cpu` has, which is the default, the result is the bits
+    that it has there. On GPUs it is the same within rounding.
 
-    `sent` and `received` count bytes of weights and sums, `batches` how many there were, `again` how often tasks had to
-    be given out again. What learns online or is traced runs here.
+    `sent` and `received` count bytes of weights and sums of batches, `batches` how many there were, `again` how often
+    tasks had to be given out again. What learns online or is traced runs here.
     """
 
     infer = staticmethod(cpu.infer)
@@ -80,6 +81,8 @@ class Workers:
             raise MissingEngineError("Many machines need Dask: pip install 'timesurf[dask]'.") from error
         if not isinstance(client, Client):
             raise MissingEngineError(f"A dask.distributed.Client is needed, not {type(client).__name__}.")
+        if engine not in _ENGINES:
+            raise SettingError(f"engine = {engine!r}: workers compute with one of {', '.join(_ENGINES)}.")
         self.client = client
         self.engine, self.lanes = engine, lanes
         self.sent = self.received = self.batches = self.again = 0
@@ -89,7 +92,7 @@ class Workers:
         self._pace: dict[str, float] = {}  # events a second and thread of each worker
         self._there: dict[str, int] = {}
         self._asked = -np.inf
-        self._source: Any = None  # of the events that workers were sent
+        self._sent: Recordings | None = None  # whose events workers were sent
         self._events: Any = None
 
     def __repr__(self) -> str:
@@ -158,9 +161,10 @@ class Workers:
         """Weights of the next version: what leads there from the version before, if that is all; and the whole."""
         self._version += 1
         whole = News(self._network, self._version, parameters.copy())
-        if self._latest is None or not self._latest[0].same(parameters):
+        latest, self._latest = self._latest, None  # should this batch never end, the next is not told what led here
+        if latest is None or not latest[0].same(parameters):
             return whole, whole
-        return News(self._network, self._version, self._latest[1]), whole
+        return News(self._network, self._version, latest[1]), whole
 
     def _submit(self, address: str, *task: Any) -> Any:
         with warnings.catch_warnings():
@@ -192,7 +196,7 @@ class Workers:
                 if not left:
                     raise
                 self.again += 1
-                self._asked, self._source = -np.inf, None
+                self._asked, self._sent = -np.inf, None
                 self._workers()  # waits until there are some
         raise AssertionError
 
@@ -200,8 +204,8 @@ class Workers:
         """All events that these recordings are cut from, as a worker is given them: a file's name, or sent once."""
         if recordings.mapped:
             return recordings.whole
-        if self._source is not recordings.source:
-            self._source = recordings.source
+        if self._sent is None or self._sent.origin != recordings.origin:
+            self._sent = recordings
             self._events = self.client.scatter(recordings.whole, broadcast=True, hash=False)
         return self._events
 

@@ -22,6 +22,7 @@ from timesurf.errors import SettingError
 from timesurf.presets import Preset
 from timesurf.rule import RATES
 from timesurf.times import microseconds
+from timesurf.training import Schedule
 
 Value = float | int | None
 _OF_LAYERS = ("tau", "feedback_tau", "units")
@@ -140,7 +141,14 @@ def narrowed(
         else:
             start = value if value in some else some[0]
         preset = changed(preset, name, start)
+    for name, some in options.items():
+        for value in (some.low, some.high) if isinstance(some, Range) else some:
+            _check(changed(preset, name, value))  # says now what no trial could take
     return Space(preset, options)
+
+
+def _check(preset: Preset) -> None:
+    Schedule(0, 1, preset.batch_size, preset.decay, preset.keep)
 
 
 def around(preset: Preset) -> dict[str, Options]:

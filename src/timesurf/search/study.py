@@ -11,8 +11,9 @@ import os
 import platform
 import re
 import time
+import uuid
 from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,8 @@ class Study:
         The sampler is made anew for each trial and seeded by how many there are. So what is suggested depends on the
         seed and on the finished trials alone, not on how often the search was interrupted.
         """
-        made = len(self._trials("COMPLETE", "PRUNED", "RUNNING"))
+        raised = sum("raised" in trial.user_attrs for trial in self._trials("FAIL"))  # not to be suggested again
+        made = len(self._trials("COMPLETE", "PRUNED", "RUNNING")) + raised
         drawn = int(np.random.SeedSequence([seed, made]).generate_state(1)[0])
         self._study.sampler = self._optuna.samplers.TPESampler(seed=drawn)
         trial = self._study.ask()
@@ -178,6 +180,11 @@ class Study:
         if defaults or trial.params.keys() == self.space.options.keys():
             values = self.space.defaults if defaults else trial.params
             self._study.enqueue_trial(values, user_attrs={"defaults": True} if defaults else None)
+
+    def _raised(self, trial: Any, error: Exception) -> None:
+        """Fail a trial that ended in an error; it is not made again."""
+        trial.set_user_attr("raised", f"{type(error).__name__}: {error}")
+        self._study.tell(trial.number, state=self._optuna.trial.TrialState.FAIL)
 
     def bars(self) -> list[float]:
         """What a trial that begins now must reach after each pass."""
@@ -230,8 +237,16 @@ class Study:
                     continue
                 ended, _ = wait(mine, timeout=grace / _PULSES, return_when=FIRST_COMPLETED)
                 for future in ended:
-                    row = self.tell(mine[future], future.result())
-                    del mine[future]
+                    trial = mine.pop(future)
+                    try:
+                        measured = future.result()
+                    except CancelledError:  # lost with its worker
+                        self.give_back(trial)
+                        continue
+                    except Exception as error:
+                        self._raised(trial, error)
+                        raise
+                    row = self.tell(trial, measured)
                     if told and row:
                         told(row, len(self._trials("COMPLETE", "PRUNED")), row["number"] in self.front())
                 pulse += 1
@@ -267,8 +282,12 @@ class _Watch:
         return found
 
 
+def _machine() -> str:
+    return f"{platform.node()}-{uuid.getnode():x}"  # names of containers may be the same
+
+
 def _worker() -> str:
-    return f"{platform.node()}:{os.getpid()}"
+    return f"{_machine()}:{os.getpid()}"
 
 
 def _gone(worker: str | None) -> bool:
@@ -276,7 +295,7 @@ def _gone(worker: str | None) -> bool:
     if worker == _worker():
         return True  # who asks has left out its own trials: this number was another's before
     host, _, number = (worker or "").rpartition(":")
-    if host != platform.node() or os.name != "posix":
+    if host != _machine() or os.name != "posix":
         return False
     try:
         os.kill(int(number), 0)  # no signal, only whether one could be sent

@@ -55,12 +55,15 @@ class OnDask:
 
     def __init__(self, task: Task, client: Any) -> None:
         self.jobs = max(len(client.nthreads()), 1)
-        self._task = client.scatter(task, broadcast=True, hash=False)
+        self._task, self._client = task, client
+        self._sent: Any = None
         self._executor = client.get_executor(pure=False)
 
     def submit(self, preset: Preset, seed: int, bars: Sequence[float] = ()) -> Future[Measured]:
         """Begin a trial."""
-        begun: Future[Measured] = self._executor.submit(measure, self._task, preset, seed, bars)
+        if self._sent is None or self._sent.status != "finished":  # lost with the last worker that had it
+            self._sent = self._client.scatter(self._task, broadcast=True, hash=False)
+        begun: Future[Measured] = self._executor.submit(measure, self._sent, preset, seed, bars)
         return begun
 
 
