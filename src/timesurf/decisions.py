@@ -29,11 +29,9 @@ from timesurf.errors import EventError, MissingEngineError, ModelFileError, Time
 from timesurf.events import Recordings
 from timesurf.files import replacing
 from timesurf.model import Network
-from timesurf.training import parts
 
 ABOUT = "_about.json"  # readers of Parquet pass over what begins so
 _BYTES_A_TASK = 64 << 20  # of files: seconds of work, so that one that is lost is not much
-_EVENTS_AT_ONCE = 1 << 22
 _TRIES = 3  # of files whose workers died; after the first each is on its own
 
 
@@ -193,8 +191,7 @@ def _decide(network: Network, root: str, store: _Store, names: list[str]) -> tup
 
 def _one(network: Network, place: str) -> dict[str, list[Any]]:
     recordings = sources.fitted(sources.load(place), network.field, network.polarities)
-    outcomes = [network.infer(recordings[some]) for some in parts(recordings, None, _EVENTS_AT_ONCE)]
-    return table(network, recordings, Outcome.joined(outcomes))
+    return table(network, recordings, network.infer(recordings))
 
 
 def part(name: str) -> str:

@@ -67,9 +67,7 @@ def alone(data):
 
 
 def same(a, b):
-    arrays = zip(a.parameters.centroids + a.parameters.thresholds,
-                 b.parameters.centroids + b.parameters.thresholds, strict=True)  # fmt: skip
-    return all(x.tobytes() == y.tobytes() for x, y in arrays) and a.history == b.history
+    return a.parameters.same(b.parameters) and a.history == b.history
 
 
 def sums_of(network, some):

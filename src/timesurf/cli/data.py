@@ -11,8 +11,6 @@ from timesurf.cli.app import Data, Engine, Seed, Split, app, check_writable, con
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 
-_NMNIST = ((34, 34), 2)  # field and polarities of the camera's recordings
-
 
 def load(what: str, split: str = "train") -> Recordings:
     """Recordings that an argument names."""
@@ -33,8 +31,7 @@ def prepared(recordings: Recordings, preset: str) -> Recordings:
     """Recordings as a preset wants them to be learnt from."""
     from timesurf.datasets import nmnist
 
-    whole = (recordings.field, recordings.polarities) == _NMNIST
-    return nmnist.prepared(recordings) if preset == "nmnist" and whole else recordings
+    return nmnist.prepared(recordings) if preset == "nmnist" and nmnist.is_whole(recordings) else recordings
 
 
 @app.command()

@@ -16,6 +16,7 @@ EXTRAS = {  # what each is for, and the module that tells whether it is there
     "formats": ("camera files, UDP", "faery"),
     "cuda": ("an NVIDIA GPU", "cupy"),
     "tonic": ("tonic's data sets", "tonic"),
+    "dask": ("many machines", "distributed"),
     "search": ("timesurf search", "optuna"),
     "bench": ("backpropagation in Table 3", "torch"),
 }

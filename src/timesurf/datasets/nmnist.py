@@ -75,6 +75,11 @@ def complete(recordings: Recordings, split: str = "train") -> bool:
     return len(recordings) == COUNTS[split]
 
 
+def is_whole(recordings: Recordings) -> bool:
+    """Whether they are as N-MNIST's camera recorded them: its 34 x 34 pixels, both polarities."""
+    return (recordings.field, recordings.polarities) == ((34, 34), 2)
+
+
 def prepared(recordings: Recordings) -> Recordings:
     """As the paper's network takes them: the middle 28 x 28 pixels, polarities merged."""
     middle: Recordings = transforms.crop(recordings, (3, 3), (28, 28))

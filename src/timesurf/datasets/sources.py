@@ -14,7 +14,6 @@ from timesurf.events import Recordings
 from timesurf.io import camera, npz, tonic
 
 SUFFIXES = (".npz", *camera.SUFFIXES)
-_NMNIST = ((34, 34), 2)  # field and polarities of the camera's recordings
 _ACCEPTED = (
     "Data is one of: an .npz file of recordings; a file of a camera ("
     + ", ".join(camera.SUFFIXES)
@@ -54,7 +53,7 @@ def load(what: str | Path, *, split: str = "train") -> Recordings:
 
 def fitted(recordings: Recordings, field: tuple[int, ...], polarities: int) -> Recordings:
     """Recordings on that field and with so many polarities, where it is clear how: cropped, merged, or widened."""
-    if (recordings.field, recordings.polarities) == _NMNIST and (field, polarities) == ((28, 28), 1):
+    if nmnist.is_whole(recordings) and (field, polarities) == ((28, 28), 1):
         return nmnist.prepared(recordings)
     if polarities == 1 < recordings.polarities:
         recordings = transforms.merge_polarities(recordings)

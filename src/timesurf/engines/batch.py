@@ -126,8 +126,14 @@ class Outcome:
     trace: Trace | None = None
 
     @classmethod
+    def blank(cls, stages: Sequence[Stage], events: Array) -> Outcome:
+        """Nothing counted yet, of recordings with so many events each."""
+        n = len(events)
+        return cls(events, np.zeros((n, len(stages)), np.int64), np.zeros((n, stages[-1].units), np.int64))
+
+    @classmethod
     def empty(cls, stages: Sequence[Stage], batch: Batch, *, trace: bool) -> Outcome:
-        """Arrays for an engine to fill."""
+        """Arrays for an engine to fill; those of the trace have no room unless it is wanted."""
         events, layers = (len(batch.entry) if trace else 0), len(stages)
         record = Trace(
             np.full((events, layers), -1, dtype=np.int32),
@@ -135,9 +141,9 @@ class Outcome:
             np.full((events, layers), np.nan),
             np.zeros(events, dtype=np.int32),
         )
-        kept = np.zeros((len(batch), layers), dtype=np.int64)
-        votes = np.zeros((len(batch), stages[-1].units), dtype=np.int64)
-        return cls(np.diff(batch.offsets), kept, votes, record)
+        outcome = cls.blank(stages, np.diff(batch.offsets))
+        outcome.trace = record
+        return outcome
 
     @classmethod
     def joined(cls, parts: Sequence[Outcome]) -> Outcome:

@@ -84,7 +84,8 @@ def learn_lanes(
 ) -> tuple[Outcome, list[Sums]]:
     """Run lanes with frozen parameters; what each of these nodes of the tree of lanes has summed."""
     outcome, sums = _run(stages, parameters, rule, batch, options, dealt, learn=True)
-    return outcome, [added(sums[a:b], options.threads or cores()) for a, b in nodes]
+    threads = min(options.threads or cores(), len(dealt))
+    return outcome, [added(sums[a:b], threads) for a, b in nodes]
 
 
 def added(sums: list[Sums], threads: int = 1) -> Sums:

@@ -89,10 +89,9 @@ def learn_lanes(
         events = cudaevents.of_lanes(batch, dealt)
         order, layers = card.sums(events, cudacard.rates([stages] * len(dealt), [[rule]] * len(dealt)))
         found = card.counted(order)
-    outcome = Outcome.empty(stages, batch, trace=False)
+    outcome = Outcome.blank(stages, np.diff(batch.offsets))
     for n, lane in enumerate(dealt):
         outcome.kept[lane], outcome.votes[lane] = (of[n, : len(lane)] for of in found)
-    outcome.trace = None
     sums = [cpu.Sums.of_layers(stages, [tuple(of[n] for of in layer) for layer in layers]) for n in range(len(dealt))]
     return outcome, [cpu.added(sums[a:b]) for a, b in nodes]
 

@@ -120,7 +120,7 @@ class Workers:
             about = (told, stages, rule, options, held, starts, stops, label[mine], local, nodes)
             return self._submit(address, _learn, self.engine, *about)
 
-        outcome = _blank(stages, recordings)
+        outcome = Outcome.blank(stages, recordings.counts)
         found: dict[lanes.Node, cpu.Sums] = {}
         for share, reply in self._replies(ask, self._shares(len(dealt))):
             mine, _ = _stretch(dealt, *share)
@@ -138,7 +138,8 @@ class Workers:
         self, stages: Stages, parameters: Parameters, recordings: Recordings, options: Options = DEFAULT
     ) -> Outcome:
         """Run recordings, wherever there is a worker; learn nothing."""
-        outcome, counts = _blank(stages, recordings), recordings.counts
+        counts = recordings.counts
+        outcome = Outcome.blank(stages, counts)
         each = max(min(int(counts.sum()) // (2 * len(self._workers())), _EVENTS_AT_ONCE), 1)
         part = np.cumsum(counts) // each
         stretches = np.split(np.arange(len(counts)), np.flatnonzero(np.diff(part)) + 1)
@@ -239,12 +240,6 @@ class Workers:
                 self._there = self.client.nthreads()
             self._asked = time.monotonic()
         return self._there
-
-
-def _blank(stages: Stages, recordings: Recordings) -> Outcome:
-    n = len(recordings)
-    kept, votes = np.zeros((n, len(stages)), np.int64), np.zeros((n, stages[-1].units), np.int64)
-    return Outcome(recordings.counts, kept, votes)
 
 
 def _stretch(dealt: list[Array], first: int, last: int) -> tuple[Array, list[Array]]:

@@ -106,7 +106,7 @@ class Study:
 
     def interrupted(self) -> int:
         """How many trials were not brought to an end, and made again."""
-        return len(self._trials("FAIL"))
+        return sum("raised" not in trial.user_attrs for trial in self._trials("FAIL"))
 
     def front(self) -> list[int]:
         """Numbers of the trials that no other beats in one objective without losing in the other, most right first."""
