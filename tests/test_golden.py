@@ -1,4 +1,4 @@
-"""One network, trained from a fixed seed: what it decides is written down in golden.json.
+"""Networks trained from fixed seeds, in every way that the library trains: what they decide is written in golden.json.
 
 A change of the rule, of an engine or of the start shows here, however small. If it is meant, `make golden` writes the
 file anew, and the difference belongs in the changelog. Decisions are held exactly, parameters to 1e-6: another
@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
-from timesurf import Rule
-from timesurf.datasets import sentences
+from timesurf import Full, Network, Rule, Session, Window
+from timesurf.datasets import saccades, sentences
 from timesurf.presets import SENTENCES
 from timesurf.rule import RATES
 
@@ -35,27 +36,68 @@ def train(way, **changed):
     return network.fit(LEARN, **how)
 
 
+def digits_in_batches():
+    """A window layer on two polarities below a classifier, k-means start, falling rates, thresholds that reject."""
+    small = load_digits()
+    images = np.pad(np.kron(small.images[:60] / 16, np.ones((1, 2, 2))), ((0, 0), (2, 2), (2, 2)))
+    data = saccades.simulate(images, small.target[:60], seed=3)
+    rule = Rule(alpha=3e-5, beta=0, gamma=1e-4, delta=1e-5)
+    layers = [Window(5, units=6, tau="10 ms"), Full(tau="5 ms")]
+    network = Network(layers, data.field, data.polarities, range(10), rule=rule, dtype="float64")
+    return network.fit(data, passes=2, batch_size=16, decay=True, keep=0.7, start="kmeans"), data
+
+
+def adapted():
+    network = train("online")
+    network.adapt(TEST, cap=1e-3, confidence=0.6)
+    network.adapt(TEST)
+    return network, TEST
+
+
+def extended():
+    network = train("online").tighten(LEARN)
+    new = sentences.make(40, seed=5, sentences=sentences.TASK2)
+    return network.extend(new, units=[2, 6], classes=sentences.TASK2).train(new, passes=2), new
+
+
+def streamed():
+    session = Session(train("online"), adapt=True)
+    (events,) = TEST[0].to_structured()
+    for i in range(0, len(events), 37):
+        session.push(events[i : i + 37])
+    return session.adapted(), TEST
+
+
+VERBS = {"digits": digits_in_batches, "adapt": adapted, "extend": extended, "stream": streamed}
+_MOST = 1000  # values of a layer that are written down one by one; larger ones as one weighted sum per unit
+
+
 def digest():
     """Of the recordings: NumPy does not promise the same random numbers for ever."""
     arrays = [a for data in (LEARN, TEST) for a in (*data.coords, data.t, data.offsets)]
     return hashlib.sha256(b"".join(np.asarray(a, dtype="<i8").tobytes() for a in arrays)).hexdigest()
 
 
-def written(network):
+def listed(centroids):
+    flat = centroids.reshape(len(centroids), -1)
+    return (flat if flat.size <= _MOST else flat @ np.cos(np.arange(flat.shape[1]))).ravel()
+
+
+def written(network, data=TEST):
     """What is kept of a network, ready for JSON."""
-    outcome = network.infer(TEST)
+    outcome = network.infer(data)
     layers = range(len(network.stages))
     centroids, thresholds = network.parameters.centroids, network.parameters.thresholds
     return {
         "votes": outcome.votes.tolist(),
         "kept": outcome.kept.tolist(),
-        "centroids": [[float(f"{c:.10g}") for c in centroids[k].ravel()] for k in layers],
+        "centroids": [[float(f"{c:.10g}") for c in listed(centroids[k])] for k in layers],
         "thresholds": [[float(f"{th:.10g}") for th in thresholds[k]] for k in layers[:-1]],
     }
 
 
-def assert_as_written(network, expected):
-    found = written(network)
+def assert_as_written(network, expected, data=TEST):
+    found = written(network, data)
     for name in ("centroids", "thresholds"):
         for mine, theirs in zip(found[name], expected[name], strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-6, err_msg=name)
@@ -73,6 +115,12 @@ def golden():
 @pytest.mark.parametrize("way", WAYS)
 def test_the_network_decides_as_it_always_did(golden, way):
     assert_as_written(train(way), golden[way])
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_other_way_to_learn_ends_as_it_always_did(golden, verb):
+    network, data = VERBS[verb]()
+    assert_as_written(network, golden[verb], data)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -99,5 +147,6 @@ def test_another_rule_would_show(golden, changed):
 
 if __name__ == "__main__":
     new = {"recordings": digest()} | {way: written(train(way)) for way in WAYS}
+    new |= {verb: written(*learn()) for verb, learn in VERBS.items()}
     one_row_a_line = re.sub(r"\[[^][]*\]", lambda row: " ".join(row[0].split()), json.dumps(new, indent=1))
     GOLDEN.write_text(one_row_a_line + "\n")
