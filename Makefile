@@ -16,7 +16,7 @@ test: .venv/dev.done lint  ## checks and tests
 	$(BIN)/pytest
 
 test-oldest: .venv/oldest.done  ## the tests on the oldest versions that pyproject.toml allows: make test-oldest PYTHON=python3.11
-	.venv/oldest/bin/pytest -W default --ignore=tests/plots --ignore=tests/test_report.py
+	.venv/oldest/bin/pytest -W default --ignore=tests/plots --ignore=tests/report/test_report.py
 
 lint: .venv/dev.done  ## style, types, direction of imports
 	$(BIN)/ruff check .

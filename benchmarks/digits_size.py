@@ -12,9 +12,9 @@ import time
 from dataclasses import replace
 
 from timesurf import Window
-from timesurf.bench import machine
 from timesurf.datasets import mnist, nmnist, saccades
 from timesurf.presets import nmnist as preset
+from timesurf.results import machine
 
 PASSES = 6
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from timesurf import Full, Network, Recordings, Rule, Window
-from timesurf.bench import machine, workloads
+from timesurf.bench import workloads
 from timesurf.io import npz
+from timesurf.results import machine
 
 
 def source() -> tuple[str, Recordings]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from timesurf.bench import machine
-from timesurf.bench.incremental import PRESET
 from timesurf.datasets import sentences
 from timesurf.metrics import average_accuracy, forgetting
+from timesurf.paper.table2 import PRESET
 from timesurf.presets import Preset
+from timesurf.results import machine
 
 # As like t, which stands in the same place of every sentence, as can be: 8 pixels of 25 differ.
 Z = np.array([[c == "*" for c in row] for row in ("*****", "...*.", "..*..", ".*...", "*****")]).T

@@ -14,8 +14,10 @@ from sklearn.cluster import MiniBatchKMeans
 from threadpoolctl import threadpool_limits
 
 from timesurf import Full, Network, Rule, Window
-from timesurf.bench import machine, workloads
-from timesurf.engines import Options, cpu, pack
+from timesurf.bench import workloads
+from timesurf.engines import Options, pack
+from timesurf.engines.cpu import engine as cpu
+from timesurf.results import machine
 
 SIZE, UNITS, TAU = 9, 32, 100_000
 

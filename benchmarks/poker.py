@@ -9,9 +9,9 @@ import sys
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from timesurf.bench import machine
 from timesurf.datasets import sources
 from timesurf.presets import named
+from timesurf.results import machine
 
 
 def main(file, json_file=None):

@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from timesurf import plots
-from timesurf.bench import machine
 from timesurf.datasets import mnist, nmnist, saccades, sentences
 from timesurf.presets import SENTENCES
 from timesurf.presets import nmnist as preset
+from timesurf.results import machine
 
 FACTORS = (0.1, 0.3, 1, 3, 10)
 DIGITS = replace(preset(1000), passes=15)

@@ -15,11 +15,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from timesurf import Window, plots, together
-from timesurf.bench import gpu, machine
+from timesurf import Window, plots
+from timesurf.bench import gpu
 from timesurf.datasets import mnist, nmnist, saccades
-from timesurf.files import replacing
+from timesurf.learning import together
 from timesurf.presets import nmnist as preset
+from timesurf.results import machine
+from timesurf.storage.atomic import replacing
 
 PASSES, HELD_OUT, FEW = 6, 3000, 10_000
 ALPHAS = (0.1, 0.3, 1, 3, 10)  # times the preset's

@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from timesurf import Full, Network, Tile
-from timesurf.bench import machine
 from timesurf.datasets import sentences
 from timesurf.presets import SENTENCES
+from timesurf.results import machine
 
 PRINTED = (
     Tile((5, 5), units=3, tau="1 s"),

@@ -34,7 +34,7 @@ from rich.console import Console
 from rich.table import Table
 
 from targets import TARGETS
-from timesurf.bench import machine
+from timesurf.results import machine
 from trial import FACTOR
 
 HERE = Path(__file__).parent

@@ -42,7 +42,7 @@ def nmnist(*events: tuple[int, int, int, int]) -> bytes:
 def network(layers: list[Any], field: tuple[int, ...], classes: list[Any], path: Path) -> None:
     """A model of some numbers."""
     made = Network(layers, field, 1, classes)
-    made.parameters = Parameters(
+    made.parameters = Parameters.of(
         [np.full((s.units, *s.surface_shape), 0.5) for s in made.stages], [np.ones(s.units) for s in made.stages]
     )
     made.history = [{"recordings": 2, "kept": 0.5}]

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 import mutate
-from timesurf import Network, Recordings, checkpoints
+from timesurf import Network, Recordings
 from timesurf.datasets import mnist, nmnist, poker, sources
 from timesurf.errors import TimesurfError
 from timesurf.io import tonic
+from timesurf.learning import checkpoints
 
 REFUSED = (TimesurfError, OSError)  # what a reader may raise
 
@@ -76,10 +77,8 @@ def _read_nmnist(path: Path) -> None:
 
 def _read_model(path: Path) -> None:
     network = Network.load(path)
-    for stage, c, th, frozen in zip(
-        network.stages, network.parameters.centroids, network.parameters.thresholds, network.parameters.frozen,
-        strict=True,
-    ):  # fmt: skip
+    for stage, units in zip(network.stages, network.parameters, strict=True):
+        c, th, frozen = units.arrays
         _promise(c.shape == (stage.units, *stage.surface_shape) and bool(np.isfinite(c).all()), "no centroids")
         _promise(th.shape == frozen.shape == (stage.units,) and bool((th >= 0).all()), "no thresholds")
         _promise(all(type(n) is int for n in (*c.shape, *stage.surface_shape, *stage.output_field)), "no sizes")

@@ -24,9 +24,9 @@ from pathlib import Path
 import numpy as np
 
 from timesurf import ModelFileError, Network
-from timesurf.bench import machine
 from timesurf.datasets import sentences
 from timesurf.io import npz
+from timesurf.results import machine
 
 
 class SkippedError(Exception):

@@ -65,14 +65,14 @@ def cases(draw):
     stages = stack(draw(networks(field)), field, polarities)
     recordings = draw(streams(field, polarities))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    parameters = Parameters([], [])
+    centroids, thresholds = [], []
     for k, stage in enumerate(stages):
         scale = rng.choice([0.05, 0.3, 1.0])
-        parameters.centroids.append(scale * rng.random((stage.units, *stage.surface_shape)))
+        centroids.append(scale * rng.random((stage.units, *stage.surface_shape)))
         reach = 0.5 * np.sqrt(np.prod(stage.surface_shape)) + 1.0
         last = k == len(stages) - 1
         th = rng.uniform(0.2, 1.0, stage.units) * reach
-        parameters.thresholds.append(np.full(stage.units, np.inf) if last or rng.random() < 0.3 else th)
+        thresholds.append(np.full(stage.units, np.inf) if last or rng.random() < 0.3 else th)
     rates = {name: tuple(rng.uniform(0.001, 0.05, len(stages))) for name in ("alpha", "beta", "gamma", "delta")}
     rule = Rule(
         **rates,
@@ -80,9 +80,6 @@ def cases(draw):
         kernel=draw(st.sampled_from(["border", "centre"])),
         competition=draw(st.booleans()),
     )
-    if draw(st.booleans()):
-        parameters.frozen = [rng.random(stage.units) < 0.4 for stage in stages]
-    else:
-        parameters.frozen = [np.zeros(stage.units, dtype=bool) for stage in stages]
+    frozen = [rng.random(stage.units) < 0.4 for stage in stages] if draw(st.booleans()) else None
     labels = rng.integers(-1, stages[-1].units, len(recordings))
-    return Case(stages, parameters, pack(recordings, labels), recordings, rule)
+    return Case(stages, Parameters.of(centroids, thresholds, frozen), pack(recordings, labels), recordings, rule)

@@ -6,7 +6,7 @@ from threadpoolctl import threadpool_limits
 
 from timesurf import Full, Network, Rule, Tile, Window
 from timesurf.bench import workloads
-from timesurf.engines import lanes
+from timesurf.engines.cpu import lanes
 
 LEARN, TEST = workloads.strokes(24, events=600), workloads.strokes(6, seed=1, events=600)
 NETWORKS = {
@@ -22,7 +22,7 @@ def bits(layers, threads, dtype, rule, start):
         NETWORKS[layers], LEARN.field, 1, range(10), rule=Rule(1e-4, 1e-5), dtype=dtype, threads=threads, seed=3
     ).fit(LEARN, passes=2, batch_size=BATCH_SIZE[rule], start=start, sample=8)
     outcome, trace = network.infer(TEST), network.trace(TEST)
-    parameters = [*network.parameters.centroids, *network.parameters.thresholds]
+    parameters = [*network.parameters.arrays]
     return [a.tobytes() for a in (*parameters, outcome.votes, outcome.kept, trace.winner, trace.distance, trace.S)]
 
 
@@ -56,7 +56,7 @@ def test_lanes_are_several_here():
 
 def test_another_seed_gives_another_network():
     networks = [Network(NETWORKS["tiles"], LEARN.field, 1, range(10), seed=seed).start(LEARN) for seed in (3, 4)]
-    one, other = (network.parameters.centroids[0] for network in networks)
+    one, other = (network.parameters[0].centroids for network in networks)
     assert not np.array_equal(one, other)
 
 

@@ -77,18 +77,18 @@ def test_partial_fit_learns_piece_by_piece(data):
     whole, pieces = classifier(), classifier()
     whole.partial_fit(data)
     pieces.partial_fit(data, classes=["v/vyty", "vxvyty"])
-    np.testing.assert_array_equal(*(one.network_.parameters.centroids[0] for one in (whole, pieces)))
+    np.testing.assert_array_equal(*(one.network_.parameters[0].centroids for one in (whole, pieces)))
     whole.partial_fit(data)
     for half in (data[:12], data[12:]):
         pieces.partial_fit(half)
-    np.testing.assert_array_equal(*(one.network_.parameters.centroids[0] for one in (whole, pieces)))
+    np.testing.assert_array_equal(*(one.network_.parameters[0].centroids for one in (whole, pieces)))
     with pytest.raises(EventError, match="none of"):
         pieces.partial_fit(data, ["new"] * len(data))
 
 
 def test_silent_recordings_warn_and_score_as_wrong(data):
     one = classifier(passes=0).fit(data)
-    one.network_.parameters.thresholds[0][:] = 0
+    one.network_.parameters[0].thresholds[:] = 0
     with pytest.warns(UserWarning, match="24 of 24 recordings produced no output"):
         one.predict(data)
     assert one.score(data) == 0

@@ -87,7 +87,7 @@ def written(network, data=TEST):
     """What is kept of a network, ready for JSON."""
     outcome = network.infer(data)
     layers = range(len(network.stages))
-    centroids, thresholds = network.parameters.centroids, network.parameters.thresholds
+    centroids, thresholds = [u.centroids for u in network.parameters], [u.thresholds for u in network.parameters]
     return {
         "votes": outcome.votes.tolist(),
         "kept": outcome.kept.tolist(),

@@ -30,8 +30,8 @@ def test_save_and_load_round_trip_bit_for_bit(tmp_path, dtype):
     one = network(dtype)
     one.save(tmp_path / "a.tsf")
     two = Network.load(tmp_path / "a.tsf")
-    for a, b in zip(one.parameters.centroids + one.parameters.thresholds,
-                    two.parameters.centroids + two.parameters.thresholds, strict=True):  # fmt: skip
+    for a, b in zip(one.parameters.arrays,
+                    two.parameters.arrays, strict=True):  # fmt: skip
         assert a.tobytes() == b.tobytes()
     assert two.dtype == dtype
     assert (two.layers, two.field, two.polarities, two.rule, two.seed, two.history) == (
@@ -47,7 +47,7 @@ def test_a_loaded_network_learns_on(tmp_path):
     data = sentences.make(3, seed=5, duration="1 ms")
     two = Network.load(tmp_path / "a.tsf").partial_fit(data)
     one.partial_fit(data)
-    np.testing.assert_array_equal(one.parameters.centroids[0], two.parameters.centroids[0])
+    np.testing.assert_array_equal(one.parameters[0].centroids, two.parameters[0].centroids)
 
 
 def changed(content, about=None, tensors=None):
@@ -121,7 +121,7 @@ def test_damaged_files_are_errors_or_the_same_shapes(tmp_path_factory, content, 
         loaded = Network.load(path)
     except ModelFileError:
         return
-    for stage, c in zip(loaded.stages, loaded.parameters.centroids, strict=True):
+    for stage, c in zip(loaded.stages, [u.centroids for u in loaded.parameters], strict=True):
         assert c.shape == (stage.units, *stage.surface_shape)
         assert np.isfinite(c).all()
 

@@ -32,7 +32,7 @@ def test_s_reaches_its_limits_in_a_network(order, label, S):
     stages = stack([Full(units=3, tau=1, feedback_tau=1000)], (3,), 1)
     events = Recordings([order], t=[0, 0, 0] if S == 0 else [0, 50, 100], field=(3,))
     units = np.tril(np.ones((3, 3))) if S == 0 else np.eye(3)  # pixels 0, then 0 and 1, then all three are lit
-    parameters = Parameters([units[:, :, None]], [np.full(3, np.inf)])
+    parameters = Parameters.of([units[:, :, None]], [np.full(3, np.inf)])
     trace = reference.infer(stages, parameters, pack(events, [label]), trace=True).trace
     assert trace.S[-1, 0] == pytest.approx(S)
 
@@ -40,17 +40,17 @@ def test_s_reaches_its_limits_in_a_network(order, label, S):
 def test_with_s_and_ds_one_the_rule_is_online_kmeans(rng):
     """First event of each recording, one unit fires, right class: S = dS = 1, and eta = alpha + beta."""
     stages = stack([Full(units=4, tau=10)], (6,), 1)
-    start = Parameters([rng.random((4, 6, 1))], [np.full(4, np.inf)])
+    start = Parameters.of([rng.random((4, 6, 1))], [np.full(4, np.inf)])
     pixels = rng.integers(0, 6, 200)
     events = Recordings([pixels], np.zeros(200, int), offsets=np.arange(201), field=(6,))
     parameters = start.copy()
     reference.learn_online(stages, parameters, Rule(alpha=0.03, beta=0.01), pack(events))
-    means = start.centroids[0][:, :, 0].copy()
+    means = start[0].centroids[:, :, 0].copy()
     for pixel in pixels:
         sample = np.eye(6)[pixel]
         f = np.argmin(((means - sample) ** 2).sum(axis=1))
         means[f] += 0.04 * (sample - means[f])
-    np.testing.assert_allclose(parameters.centroids[0][:, :, 0], means, rtol=1e-12)
+    np.testing.assert_allclose(parameters[0].centroids[:, :, 0], means, rtol=1e-12)
 
 
 def test_sign_is_positive_without_a_label():
@@ -85,11 +85,11 @@ def test_competition_can_be_switched_off():
 
 def test_thresholds_stop_at_zero():
     stages = stack([Full(units=1, tau=10), Full(units=2, tau=10)], (1,), 1)
-    start = Parameters([np.ones((1, 1, 1)), np.array([[1.0], [0.0]])], [np.array([0.1]), np.full(2, np.inf)])
+    start = Parameters.of([np.ones((1, 1, 1)), np.array([[1.0], [0.0]])], [np.array([0.1]), np.full(2, np.inf)])
     for learn in (reference.learn_online, reference.learn_batch):
         parameters = start.copy()
         learn(stages, parameters, Rule(delta=10.0), pack(Recordings([[0]], [0], field=(1,)), [1]))
-        assert parameters.thresholds[0].item() == 0
+        assert parameters[0].thresholds.item() == 0
 
 
 def test_rates_may_differ_by_layer():

@@ -76,15 +76,12 @@ class Use(RuleBasedStateMachine):
         with tempfile.TemporaryDirectory() as folder:
             self.network.save(Path(folder) / "m.tsf")
             again = Network.load(Path(folder) / "m.tsf")
-        for a, b in zip(again.parameters.centroids, self.network.parameters.centroids, strict=True):
-            assert a.tobytes() == b.tobytes()
+        assert again.parameters.same(self.network.parameters)
         self.network = again
 
     def note_frozen(self):
-        parameters = self.network.parameters
         self.frozen = [
-            (mask.copy(), c[mask].copy(), th[mask].copy())
-            for mask, c, th in zip(parameters.frozen, parameters.centroids, parameters.thresholds, strict=True)
+            (u.frozen.copy(), u.centroids[u.frozen], u.thresholds[u.frozen]) for u in self.network.parameters
         ]
 
     def check_counts(self, outcome):
@@ -95,7 +92,11 @@ class Use(RuleBasedStateMachine):
     @invariant()
     def parameters_are_sane(self):
         if hasattr(self, "network"):
-            for c, th in zip(self.network.parameters.centroids, self.network.parameters.thresholds, strict=True):
+            for c, th in zip(
+                [u.centroids for u in self.network.parameters],
+                [u.thresholds for u in self.network.parameters],
+                strict=True,
+            ):
                 assert np.isfinite(c).all()
                 assert (th >= 0).all()
 
@@ -104,7 +105,7 @@ class Use(RuleBasedStateMachine):
         if getattr(self, "frozen", None) is not None:
             parameters = self.network.parameters
             for (mask, c, th), now_c, now_th in zip(
-                self.frozen, parameters.centroids, parameters.thresholds, strict=True
+                self.frozen, [u.centroids for u in parameters], [u.thresholds for u in parameters], strict=True
             ):
                 assert now_c[mask].tobytes() == c.tobytes()
                 assert now_th[mask].tobytes() == th.tobytes()

@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from timesurf import plots
-from timesurf.bench.incremental import PRESET
 from timesurf.datasets import sentences
+from timesurf.paper.table2 import PRESET
 
 old, new = (sentences.make(400, seed=6, sentences=task) for task in (sentences.TASK1, sentences.TASK2))
 old_test, new_test = (sentences.make(200, seed=7, sentences=task) for task in (sentences.TASK1, sentences.TASK2))
@@ -36,7 +36,7 @@ print([stage.units for stage in network.stages], "units are left")
 # Then grow, and learn the new task alone.
 
 network.extend(new, units=[3, 6], classes=sentences.TASK2)
-frozen = [c[mask].copy() for c, mask in zip(network.parameters.centroids, network.parameters.frozen, strict=True)]
+frozen = [units.centroids[units.frozen] for units in network.parameters]
 network.train(new, passes=6)
 after, learnt = network.evaluate(old_test), network.evaluate(new_test)
 print(f"task 2: {learnt['accuracy']:.2%} of output events right")
@@ -46,7 +46,7 @@ print(f"task 1: {after['accuracy']:.2%}, before it was {before['accuracy']:.2%}"
 # Frozen units keep every bit:
 
 for k, was in enumerate(frozen):
-    now = network.parameters.centroids[k][network.parameters.frozen[k]]
+    now = network.parameters[k].centroids[network.parameters[k].frozen]
     print(f"layer {k + 1}: {len(was)} frozen units, unchanged: {np.array_equal(was, now)}")
 
 # %%
@@ -55,9 +55,9 @@ for k, was in enumerate(frozen):
 units = network.stages[0].units
 fig, axes = plt.subplots(1, units, figsize=(1.9 * units, 2.4), layout="constrained")
 for n, ax in enumerate(axes):
-    kind = "old" if network.parameters.frozen[0][n] else "new"
+    kind = "old" if network.parameters[0].frozen[n] else "new"
     plots.centroid(ax, network, 0, n).set_title(
-        f"{kind}, threshold {network.parameters.thresholds[0][n]:.2f}", fontsize=9
+        f"{kind}, threshold {network.parameters[0].thresholds[n]:.2f}", fontsize=9
     )
 plt.show()
 

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "Backlog": "backlog",
-    "Checkpoints": "checkpoints",
+    "Backlog": "live.backlog",
+    "Checkpoints": "learning.checkpoints",
     "DivergedError": "errors",
     "EventError": "errors",
     "Full": "layers",
     "ModelFileError": "errors",
-    "Network": "model",
+    "Network": "network",
     "Outcome": "engines",
     "Recordings": "events",
     "Rule": "rule",
-    "Session": "stream",
+    "Session": "live.session",
     "SettingError": "errors",
     "Sup3rClassifier": "estimator",
     "Tile": "layers",
@@ -32,8 +32,6 @@ _HOME = {
 __all__ = sorted([*_HOME, "__version__"])
 
 if TYPE_CHECKING:
-    from timesurf.backlog import Backlog as Backlog
-    from timesurf.checkpoints import Checkpoints as Checkpoints
     from timesurf.engines import Outcome as Outcome
     from timesurf.errors import DivergedError as DivergedError
     from timesurf.errors import EventError as EventError
@@ -45,9 +43,11 @@ if TYPE_CHECKING:
     from timesurf.layers import Full as Full
     from timesurf.layers import Tile as Tile
     from timesurf.layers import Window as Window
-    from timesurf.model import Network as Network
+    from timesurf.learning.checkpoints import Checkpoints as Checkpoints
+    from timesurf.live.backlog import Backlog as Backlog
+    from timesurf.live.session import Session as Session
+    from timesurf.network import Network as Network
     from timesurf.rule import Rule as Rule
-    from timesurf.stream import Session as Session
 
 
 def __getattr__(name: str) -> Any:

@@ -14,14 +14,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from timesurf import metrics
-from timesurf.checkpoints import Checkpoints
 from timesurf.errors import EventError
 from timesurf.events import Recordings
-from timesurf.init import Start
 from timesurf.layers import Layer
-from timesurf.model import Network
+from timesurf.learning.checkpoints import Checkpoints
+from timesurf.learning.start import Start
+from timesurf.learning.trainer import IfDiverged
+from timesurf.network import Network
 from timesurf.rule import Kernel, PerLayer, Rule
-from timesurf.training import IfDiverged
 
 Array = NDArray[Any]
 
@@ -41,7 +41,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     alpha, beta, gamma, delta, d, kernel, competition : the rule, see `timesurf.Rule`
     if_diverged, checkpoints, resume : what to do where learning runs away, where to keep how far it has come, and to go
         on from there; see `Network.train`
-    start, zeta, margin, sample : first centroids and thresholds, see `timesurf.init`
+    start, zeta, margin, sample : first centroids and thresholds, see `timesurf.learning.start`
     engine, dtype, threads, deterministic : what computes, how exactly, on how many cores; see `Network`
     random_state : seed; the same seed gives the same network
     client : a `dask.distributed.Client`, whose workers learn in batches and infer with that engine
@@ -222,7 +222,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
 
 def _workers(client: Any, engine: str) -> Any:
-    from timesurf.engines.workers import Workers
+    from timesurf.engines.dask.workers import Workers
 
     return Workers(client, engine=engine)
 

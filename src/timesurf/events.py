@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.errors import EventError
-from timesurf.mapped import Stretch
+from timesurf.storage.mapped import Stretch
 
 Array = NDArray[Any]
 AXES = ("x", "y", "z")  # tonic's names; further dimensions have no name, only a place

@@ -17,14 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.engines import Parameters
+from timesurf.engines import Parameters, Units
 from timesurf.errors import ModelFileError, TimesurfError
-from timesurf.files import replacing
 from timesurf.layers import Full, Layer, Stage, Tile, Window
 from timesurf.rule import Rule
+from timesurf.storage.atomic import replacing
 
 Array = NDArray[Any]
 VERSION = 1
+_ARRAYS = tuple(f.name for f in fields(Units))
 KINDS: dict[str, type[Layer]] = {kind.__name__: kind for kind in (Window, Tile, Full)}
 _LARGEST_HEADER = 16 << 20  # bytes; a header is a few kilobytes, a history of many passes some hundred
 _LARGEST_NAMES = 1 << 20  # letters of all classes together, if all were as long as the longest
@@ -49,9 +50,9 @@ def write(
 def named(parameters: Parameters, prefix: str = "") -> dict[str, Array]:
     """Parameters as tensors by name."""
     tensors = {}
-    for k, (c, th) in enumerate(zip(parameters.centroids, parameters.thresholds, strict=True), start=1):
-        tensors[f"{prefix}layer{k}.centroids"], tensors[f"{prefix}layer{k}.thresholds"] = np.ascontiguousarray(c), th
-        tensors[f"{prefix}layer{k}.frozen"] = np.ascontiguousarray(parameters.frozen[k - 1])
+    for k, units in enumerate(parameters, start=1):
+        for name, array in zip(_ARRAYS, units.arrays, strict=True):
+            tensors[f"{prefix}layer{k}.{name}"] = np.ascontiguousarray(array)
     return tensors
 
 
@@ -110,12 +111,10 @@ def parameters_from(
     tensors: dict[str, Array], stages: tuple[Stage, ...], path: str | Path, prefix: str = ""
 ) -> Parameters:
     """The tensors as parameters of this network, or an error that says which one does not fit."""
-    parameters = Parameters([], [])
+    parameters = Parameters()
     for k, stage in enumerate(stages, start=1):
-        for name, shape, arrays in (
-            ("centroids", (stage.units, *stage.surface_shape), parameters.centroids),
-            ("thresholds", (stage.units,), parameters.thresholds),
-        ):
+        arrays = []
+        for name, shape in (("centroids", (stage.units, *stage.surface_shape)), ("thresholds", (stage.units,))):
             tensor = tensors.get(f"{prefix}layer{k}.{name}")
             if tensor is None or tensor.shape != shape or tensor.dtype not in (np.float32, np.float64):
                 found = "missing" if tensor is None else f"{tensor.dtype} {tensor.shape}"
@@ -130,7 +129,7 @@ def parameters_from(
             raise ModelFileError(
                 f"{path}: layer{k}.frozen must say of each of {stage.units} units whether it is frozen."
             )
-        parameters.frozen.append(mask.copy())
+        parameters.append(Units(arrays[0], arrays[1], mask.copy()))
     return parameters
 
 

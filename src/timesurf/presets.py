@@ -8,10 +8,10 @@ from typing import Any
 
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
-from timesurf.init import Start
 from timesurf.layers import Full, Layer, Tile, Window
-from timesurf.model import Network
+from timesurf.learning.start import Start
 from timesurf.modelfile import layer_to_dict
+from timesurf.network import Network
 from timesurf.rule import Rule
 from timesurf.times import Time, microseconds
 

@@ -15,7 +15,7 @@ def test_a_gap_is_what_the_reference_would_measure():
     batch = pack(DATA)
     trace = reference.infer(network.stages, network.parameters, batch, trace=True).trace
     assert 0 < (trace.passed == 3).mean() < 1
-    for layer, c in enumerate(network.parameters.centroids):
+    for layer, c in enumerate([u.centroids for u in network.parameters]):
         surfaces = reference.surfaces(network.stages, network.parameters, batch, layer)
         reached = np.flatnonzero(trace.passed >= layer)
         for row in (0, len(reached) // 2, len(reached) - 1):

@@ -9,7 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.random_networks import cases
-from timesurf.engines import Options, cpu, online, plain, reference
+from timesurf.engines import Options, reference
+from timesurf.engines.cpu import engine as cpu
+from timesurf.engines.cpu import online, plain
 
 ENGINES = [pytest.param(plain, id="plain"), pytest.param(cpu, id="cpu")]
 EXACT = {"rtol": 1e-9, "atol": 1e-12}
@@ -22,14 +24,14 @@ def assert_same_counts(one, other):
 
 
 def assert_same_parameters(one, other, **tolerance):
-    for mine, theirs in zip(one.centroids + one.thresholds, other.centroids + other.thresholds, strict=True):
+    for mine, theirs in zip(one.arrays, other.arrays, strict=True):
         np.testing.assert_allclose(mine, theirs, **tolerance)
 
 
 def assert_frozen_units_kept_every_bit(after, before):
-    for k, frozen in enumerate(before.frozen):
-        assert after.centroids[k][frozen].tobytes() == before.centroids[k][frozen].tobytes()
-        assert after.thresholds[k][frozen].tobytes() == before.thresholds[k][frozen].tobytes()
+    for k, frozen in enumerate([u.frozen for u in before]):
+        assert after[k].centroids[frozen].tobytes() == before[k].centroids[frozen].tobytes()
+        assert after[k].thresholds[frozen].tobytes() == before[k].thresholds[frozen].tobytes()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -70,7 +72,7 @@ def test_online_learning_without_writing_surfaces_out(case, gain):
     right = reference.learn_online(case.stages, expected, rule, case.batch)
     with mock.patch.object(online, "SMALL", 0):
         ours = cpu.learn_online(case.stages, found, rule, case.batch)
-    assume(all(np.abs(c).max() < 1e3 for c in expected.centroids))
+    assume(all(np.abs(c).max() < 1e3 for c in [u.centroids for u in expected]))
     assert_same_counts(ours, right)
     assert_same_parameters(found, expected, rtol=1e-6, atol=1e-6)
 
@@ -92,12 +94,12 @@ def test_same_surfaces_in_every_layer(engine, case):
 def test_float32_differs_only_in_rounding(engine, case):
     """Distances to 1e-5 (relative) where winners agree; they part only at near-ties, 1e-5 apart at most."""
     parameters = case.parameters.copy()
-    parameters.thresholds[0][:] = np.inf
+    parameters[0].thresholds[:] = np.inf
     first = case.stages[:1]  # above the first layer a near-tie changes what the layers see
     expected = reference.infer(first, parameters, case.batch, trace=True).trace
     found = engine.infer(first, parameters, case.batch, Options("float32"), trace=True).trace
     np.testing.assert_allclose(found.distance, expected.distance, rtol=1e-5, atol=1e-5)
     surfaces = reference.surfaces(case.stages, parameters, case.batch, 0)
     for i in np.flatnonzero(found.winner[:, 0] != expected.winner[:, 0]):
-        distance = np.linalg.norm((surfaces[i] - parameters.centroids[0]).reshape(first[0].units, -1), axis=1)
+        distance = np.linalg.norm((surfaces[i] - parameters[0].centroids).reshape(first[0].units, -1), axis=1)
         assert distance[found.winner[i, 0]] - distance.min() <= 1e-5

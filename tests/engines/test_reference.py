@@ -17,7 +17,7 @@ def recordings(x, t, field, **about):
 
 def surfaces(layer, events):
     stages = stack([layer], events.field, events.polarities)
-    zeros = Parameters([np.zeros((1, *stages[0].surface_shape))], [np.full(1, np.inf)])
+    zeros = Parameters.of([np.zeros((1, *stages[0].surface_shape))], [np.full(1, np.inf)])
     return reference.surfaces(stages, zeros, pack(events), 0)
 
 
@@ -44,7 +44,7 @@ def test_surface_keeps_polarities_apart():
 
 def test_ties_go_to_the_lowest_unit():
     stages = stack([Full(units=3, tau=1)], (2,), 1)
-    same = Parameters([np.full((3, 2, 1), 0.25)], [np.full(3, np.inf)])
+    same = Parameters.of([np.full((3, 2, 1), 0.25)], [np.full(3, np.inf)])
     trace = reference.infer(stages, same, pack(recordings([0, 1], [0, 0], (2,))), trace=True).trace
     assert trace.winner.tolist() == [[0], [0]]
 
@@ -53,7 +53,7 @@ def test_an_event_at_the_threshold_is_rejected():
     """Strictly closer than the threshold passes: ||ts - c|| = 1 here."""
     stages = stack([Full(units=1, tau=1), Full(units=1, tau=1)], (1,), 1)
     for th, kept in ((1.0, 0), (1.0 + 1e-9, 1)):
-        parameters = Parameters([np.zeros((1, 1, 1)), np.zeros((1, 1))], [np.array([th]), np.array([np.inf])])
+        parameters = Parameters.of([np.zeros((1, 1, 1)), np.zeros((1, 1))], [np.array([th]), np.array([np.inf])])
         assert reference.infer(stages, parameters, pack(recordings([0], [0], (1,)))).votes.sum() == kept
 
 
@@ -61,7 +61,7 @@ def test_an_event_at_the_threshold_is_rejected():
 def test_rejected_event_leaves_upper_layers_untouched(learn):
     """Pixel 1 is rejected; with or without its events, the layers above see and learn the same."""
     stages = stack([Window(1, units=2, tau=5), Full(units=2, tau=5)], (2,), 2)
-    start = Parameters(
+    start = Parameters.of(
         [np.array([[[1.0, 0.0]], [[0.0, 1.0]]]), np.full((2, 2, 2), 0.3) + np.eye(2)[:, :, None] / 4],
         [np.array([0.5, 1e-3]), np.full(2, np.inf)],
     )
@@ -70,18 +70,18 @@ def test_rejected_event_leaves_upper_layers_untouched(learn):
     ends = []
     for events in (all_events, some_events):
         parameters = start.copy()
-        parameters.centroids[0][1] = 0.9  # far from the surface of polarity 1, so its threshold rejects
+        parameters[0].centroids[1] = 0.9  # far from the surface of polarity 1, so its threshold rejects
         outcome = learn(stages, parameters, Rule(0.1, 0.1, 0.1, 0.1), pack(events, [1]))
         assert outcome.votes.sum() == 2
         ends.append(parameters)
-    for one, other in zip(ends[0].centroids + ends[0].thresholds, ends[1].centroids + ends[1].thresholds, strict=True):
+    for one, other in zip(ends[0].arrays, ends[1].arrays, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 def test_one_step_by_hand():
     """Two layers of one unit each: S = 1 in both, dS = 1 at first and 0 after."""
     stages = stack([Window(1, units=1, tau=10), Full(units=1, tau=10)], (1,), 1)
-    start = Parameters([np.full((1, 1, 1), 0.5), np.full((1, 1, 1), 0.2)], [np.array([2.0]), np.array([np.inf])])
+    start = Parameters.of([np.full((1, 1, 1), 0.5), np.full((1, 1, 1), 0.2)], [np.array([2.0]), np.array([np.inf])])
     rule = Rule(alpha=0.1, beta=0.02, gamma=0.3, delta=0.04, d=0.5)
     parameters = start.copy()
     reference.learn_online(stages, parameters, rule, pack(recordings([0, 0], [0, 7], (1,)), [0]))
@@ -89,37 +89,37 @@ def test_one_step_by_hand():
     c1_end = c1 + 0.02 * (1 - c1)
     th1 = 2.0 + 0.34 * np.exp(-(2.0 - 0.5) / 0.5)
     th1_end = th1 + 0.04 * np.exp(-(th1 - (1 - c1)) / 0.5)
-    assert parameters.centroids[0].item() == pytest.approx(c1_end, rel=1e-12)
-    assert parameters.thresholds[0].item() == pytest.approx(th1_end, rel=1e-12)
-    assert parameters.thresholds[1].item() == np.inf
+    assert parameters[0].centroids.item() == pytest.approx(c1_end, rel=1e-12)
+    assert parameters[0].thresholds.item() == pytest.approx(th1_end, rel=1e-12)
+    assert parameters[1].thresholds.item() == np.inf
     batch = start.copy()
     reference.learn_batch(stages, batch, rule, pack(recordings([0, 0], [0, 7], (1,)), [0]))
-    assert batch.centroids[0].item() == pytest.approx(0.5 + 0.14 * 0.5, rel=1e-12)
-    assert batch.thresholds[0].item() == pytest.approx(2.0 + 0.38 * np.exp(-1.5 / 0.5), rel=1e-12)
+    assert batch[0].centroids.item() == pytest.approx(0.5 + 0.14 * 0.5, rel=1e-12)
+    assert batch[0].thresholds.item() == pytest.approx(2.0 + 0.38 * np.exp(-1.5 / 0.5), rel=1e-12)
 
 
 def test_wrong_class_pushes_away():
     stages = stack([Full(units=2, tau=10)], (1,), 1)
-    parameters = Parameters([np.array([[[0.9]], [[0.1]]])], [np.full(2, np.inf)])
+    parameters = Parameters.of([np.array([[[0.9]], [[0.1]]])], [np.full(2, np.inf)])
     reference.learn_online(stages, parameters, Rule(alpha=0.1, beta=0.1), pack(recordings([0], [0], (1,)), [1]))
-    np.testing.assert_allclose(parameters.centroids[0].ravel(), [0.9 - 0.2 * 0.1, 0.1])  # S = dS = -1
+    np.testing.assert_allclose(parameters[0].centroids.ravel(), [0.9 - 0.2 * 0.1, 0.1])  # S = dS = -1
 
 
 def test_neighbours_within_reach_lose_threshold():
     stages = stack([Full(units=3, tau=10), Full(units=1, tau=10)], (1,), 1)
-    start = Parameters(
+    start = Parameters.of(
         [np.array([[[0.9]], [[0.8]], [[0.2]]]), np.zeros((1, 3))], [np.array([0.5, 0.6, 0.7]), np.array([np.inf])]
     )
     parameters = start.copy()
     rule = Rule(alpha=0, beta=0, gamma=0.1, delta=0.02, d=0.3)
     reference.learn_online(stages, parameters, rule, pack(recordings([0], [0], (1,)), [0]))
     near = [np.exp(-(0.5 - 0.1) / 0.3), np.exp(-(0.6 - 0.2) / 0.3)]
-    np.testing.assert_allclose(parameters.thresholds[0], [0.5 + 0.12 * near[0], 0.6 - 0.12 * near[1], 0.7])
+    np.testing.assert_allclose(parameters[0].thresholds, [0.5 + 0.12 * near[0], 0.6 - 0.12 * near[1], 0.7])
 
 
 def test_state_starts_empty_at_each_recording():
     stages = stack([Full(units=2, tau=100, feedback_tau=100)], (2,), 1)
-    parameters = Parameters([np.array([[[1.0], [0.0]], [[0.0], [1.0]]])], [np.full(2, np.inf)])
+    parameters = Parameters.of([np.array([[[1.0], [0.0]], [[0.0], [1.0]]])], [np.full(2, np.inf)])
     once = pack(Recordings([[0, 1]], [0, 5], field=(2,)))
     twice = pack(Recordings([[0, 1, 0, 1]], [0, 5, 0, 5], offsets=[0, 2, 4], field=(2,)))
     one = reference.infer(stages, parameters, once, trace=True).trace

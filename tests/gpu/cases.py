@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from timesurf.engines import Parameters, pack
+from timesurf.engines import Parameters, Units, pack
 from timesurf.events import Recordings
 from timesurf.layers import Full, Tile, Window, stack
 from timesurf.rule import Rule
@@ -31,14 +31,13 @@ def draw(seed, most_units=5, most_events=120, *, windows=0):
             )
         place = layers[-1].output_field(place)
     stages = stack(layers, field, polarities)
-    parameters = Parameters([], [])
+    parameters = Parameters()
     for k, stage in enumerate(stages):
-        parameters.centroids.append(rng.choice([0.05, 0.3, 1.0]) * rng.random((stage.units, *stage.surface_shape)))
+        centroids = rng.choice([0.05, 0.3, 1.0]) * rng.random((stage.units, *stage.surface_shape))
         reach = 0.5 * np.sqrt(np.prod(stage.surface_shape)) + 1.0
         open_ = k == len(stages) - 1 or rng.random() < 0.3
         th = np.full(stage.units, np.inf) if open_ else rng.uniform(0.2, 1.0, stage.units) * reach
-        parameters.thresholds.append(th)
-        parameters.frozen[k:] = [rng.random(stage.units) < 0.2]
+        parameters.append(Units(centroids, th, rng.random(stage.units) < 0.2))
     rates = {name: tuple(rng.uniform(0.001, 0.05, len(stages))) for name in ("alpha", "beta", "gamma", "delta")}
     kernel, competition = str(rng.choice(["border", "centre"])), bool(rng.random() < 0.7)
     rule = Rule(**rates, d=float(rng.uniform(0.1, 1.0)), kernel=kernel, competition=competition)

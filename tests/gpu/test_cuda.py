@@ -13,7 +13,9 @@ import pytest
 from tests.gpu.cases import draw
 from timesurf import Full, Network, Recordings, Rule, SettingError, Window
 from timesurf.bench import workloads
-from timesurf.engines import Learner, Options, cudadeep, cudaplan, pack, reference
+from timesurf.engines import Learner, Options, pack, reference
+from timesurf.engines.cuda import deep as cudadeep
+from timesurf.engines.cuda import general as cudaplan
 
 cupy = pytest.importorskip("cupy", reason="the CUDA engine needs CuPy")
 try:
@@ -21,8 +23,10 @@ try:
 except cupy.cuda.runtime.CUDARuntimeError:
     pytest.skip("there is no GPU here", allow_module_level=True)
 
-from timesurf import together  # noqa: E402
-from timesurf.engines import cuda, cudacard, cudaevents  # noqa: E402
+from timesurf.engines.cuda import card as cudacard  # noqa: E402
+from timesurf.engines.cuda import engine as cuda  # noqa: E402
+from timesurf.engines.cuda import events as cudaevents  # noqa: E402
+from timesurf.learning import together  # noqa: E402
 
 NEAR = 2e-4  # how far apart distances of a near-tie may lie
 SEEDS = range(int(os.environ.get("GPU_SEEDS", "12")))  # each is a network of its own, and compiled
@@ -33,9 +37,9 @@ def gap(stages, parameters, batch, event, layer, found):
     expected = reference.infer(stages, parameters, batch, trace=True).trace
     row = int((expected.passed[:event] >= layer).sum())
     ts = reference.surfaces(stages, parameters, batch, layer)[row]
-    distance = np.linalg.norm((ts - parameters.centroids[layer]).reshape(stages[layer].units, -1), axis=1)
+    distance = np.linalg.norm((ts - parameters[layer].centroids).reshape(stages[layer].units, -1), axis=1)
     winner = found.winner[event, layer]
-    return distance[winner] - distance.min(), np.abs(distance.min() - parameters.thresholds[layer]).min()
+    return distance[winner] - distance.min(), np.abs(distance.min() - parameters[layer].thresholds).min()
 
 
 def parted(stages, parameters, batch, found, expected):
@@ -95,14 +99,14 @@ def check_learning(stages, parameters, rule, batch, options):
     np.testing.assert_array_equal(ours.kept, right.kept)
     for k in range(len(stages)):
         for mine, theirs, start in (
-            (found.centroids[k], expected.centroids[k], parameters.centroids[k]),
-            (found.thresholds[k], expected.thresholds[k], parameters.thresholds[k]),
+            (found[k].centroids, expected[k].centroids, parameters[k].centroids),
+            (found[k].thresholds, expected[k].thresholds, parameters[k].thresholds),
         ):
             finite = np.isfinite(start)
             largest = np.abs(theirs[finite] - start[finite]).max(initial=1e-4)  # step of any entry of the layer
             np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-3 * largest)
-        frozen = parameters.frozen[k]
-        assert found.centroids[k][frozen].tobytes() == parameters.centroids[k][frozen].tobytes()
+        frozen = parameters[k].frozen
+        assert found[k].centroids[frozen].tobytes() == parameters[k].centroids[frozen].tobytes()
     if options.deterministic:
         again = parameters.copy()
         cuda.learn_batch(stages, again, rule, batch, options)
@@ -199,9 +203,7 @@ def network_of(data, seed=0, tau="10 ms", *, deep=False, **rates):
 
 
 def same_bits(a, b):
-    return all(
-        x.tobytes() == y.tobytes() for x, y in zip(a.centroids + a.thresholds, b.centroids + b.thresholds, strict=True)
-    )
+    return all(x.tobytes() == y.tobytes() for x, y in zip(a.arrays, b.arrays, strict=True))
 
 
 @pytest.mark.parametrize("deep", [False, True])
@@ -257,7 +259,7 @@ def test_thresholds_compete_only_while_more_than_keep_passes():
     cpu.engine = "reference"
     cpu.train(data, passes=2, batch_size=4, keep=0.6)
     assert networks[None].history[-1]["kept"] < 0.8 * networks[0.6].history[-1]["kept"]
-    np.testing.assert_allclose(networks[0.6].parameters.thresholds[0], cpu.parameters.thresholds[0], rtol=1e-2)
+    np.testing.assert_allclose(networks[0.6].parameters[0].thresholds, cpu.parameters[0].thresholds, rtol=1e-2)
 
 
 def test_online_learning_says_where_it_runs():
@@ -315,8 +317,7 @@ def test_lanes_of_a_batch_sum_to_the_step_of_the_batch(deterministic):
     expected = cuda.learn_batch(stages, theirs, rule, batch, options)
     np.testing.assert_array_equal(outcome.votes, expected.votes)
     np.testing.assert_array_equal(outcome.kept, expected.kept)
-    pairs = zip(start.centroids + start.thresholds[:1], ours.centroids + ours.thresholds[:1],
-                theirs.centroids + theirs.thresholds[:1], strict=True)  # fmt: skip
+    pairs = zip(*([*(units.centroids for units in of), of[0].thresholds] for of in (start, ours, theirs)), strict=True)
     for before, mine, right in pairs:
         assert np.abs(mine - right).max() <= 1e-3 * np.abs(right - before).max()
     if deterministic:

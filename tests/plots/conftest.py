@@ -28,5 +28,5 @@ def watcher(camera):
     """Windows, two of them, below a full layer; the second rejects some events."""
     layers = [Window(5, units=6, tau="20 ms"), Window(3, units=8, tau="20 ms"), Full(tau="20 ms")]
     network = Network(layers, camera.field, camera.polarities, range(10)).fit(camera, passes=1, batch_size=5)
-    network.parameters.thresholds[1][:] = np.nanquantile(network.trace(camera).distance[:, 1], 0.6)
+    network.parameters[1].thresholds[:] = np.nanquantile(network.trace(camera).distance[:, 1], 0.6)
     return network

@@ -13,7 +13,7 @@ def made(layers, field, centroids, thresholds=None):
     """A network with these centroids."""
     network = Network(layers, field, 1, ["a", "b"])
     thresholds = thresholds or [np.ones(len(c)) for c in centroids]
-    network.parameters = Parameters(centroids, thresholds)
+    network.parameters = Parameters.of(centroids, thresholds)
     return network
 
 
@@ -38,7 +38,7 @@ def test_a_line_is_place_by_polarity(rng):
 
 def test_every_unit_is_drawn_on_one_scale(camera, watcher):
     ax = plots.centroids(watcher)
-    c = watcher.parameters.centroids[0]
+    c = watcher.parameters[0].centroids
     assert [cell.get_title() for cell in ax.child_axes] == list("123456")
     for cell, values in zip(ax.child_axes, c, strict=True):
         np.testing.assert_allclose(cell.images[0].get_array().filled(np.nan), picture(values))
@@ -60,7 +60,7 @@ def test_small_images_do_not_overlap(watcher):
 def test_a_silent_unit_is_called_so(reader):
     network = Network(reader.layers, reader.field, 1, reader.classes)
     network.parameters = reader.snapshot()
-    network.parameters.thresholds[0][1] = 0
+    network.parameters[0].thresholds[1] = 0
     assert [cell.get_title() for cell in plots.centroids(network).child_axes] == ["1", "2 (silent)", "3"]
     ax = plots.thresholds(network)
     assert ax.lines[0].get_label() == "silent"
@@ -103,7 +103,7 @@ def test_words_go_back_to_three_characters(reader):
 
 def test_thresholds_are_bars_and_open_ones_reach_the_top(reader):
     ax = plots.thresholds(reader, 1)
-    np.testing.assert_allclose([bar.get_height() for bar in ax.patches], reader.parameters.thresholds[1])
+    np.testing.assert_allclose([bar.get_height() for bar in ax.patches], reader.parameters[1].thresholds)
     c = [np.zeros((2, 5, 1))]
     network = made([Full(tau=1)], (5,), c, [np.array([0.5, np.inf])])
     network.freeze(0, [0])
@@ -124,7 +124,7 @@ def test_what_is_not_there_is_refused(text, reader, draw):
 def test_one_centroid_goes_into_the_ax_it_is_given(reader):
     ax = plots.figure(1, 1, (2, 2))[1][0, 0]
     assert plots.centroid(ax, reader, 0, 1) is ax
-    np.testing.assert_array_equal(ax.images[0].get_array(), reader.parameters.centroids[0][1, :, :, 0].T)
+    np.testing.assert_array_equal(ax.images[0].get_array(), reader.parameters[0].centroids[1, :, :, 0].T)
 
 
 def test_pixels_of_a_stream_without_places():

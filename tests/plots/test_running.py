@@ -50,7 +50,7 @@ def test_running_votes_agree_with_the_running_majority(camera, watcher):
 def test_a_recording_without_a_vote_is_drawn_too(text, reader):
     silent = type(reader)(reader.layers, reader.field, 1, reader.classes)
     silent.parameters = reader.snapshot()
-    silent.parameters.thresholds[0][:] = 0
+    silent.parameters[0].thresholds[:] = 0
     assert plots.decision(silent, text[0]).get_title() == "no output event: it says nothing"
     assert "0 output events" in plots.separability(silent, text[0]).get_title()
 

@@ -42,7 +42,7 @@ plt.show()
 # A layer: the unit whose centroid is closest to the surface fires.
 
 event = of_x[99]
-distance = [np.linalg.norm(surfaces[event] - c[:, :, 0]) for c in network.parameters.centroids[0]]
+distance = [np.linalg.norm(surfaces[event] - c[:, :, 0]) for c in network.parameters[0].centroids]
 trace = network.trace(one)
 assert np.argmin(distance) == trace.winner[event, 0]
 
@@ -64,7 +64,7 @@ plt.show()
 trace = network.trace(test)
 letters = np.array([list(label) for label in test.labels])
 character = letters[np.repeat(np.arange(len(test)), test.counts), test.coords[0] // 5]
-thresholds = network.parameters.thresholds[0]
+thresholds = network.parameters[0].thresholds
 
 fig, axes = plt.subplots(3, 1, figsize=(9, 6), layout="constrained", sharex=True)
 bins = np.linspace(0, 4, 90)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from timesurf.events import Recordings
-from timesurf.model import Network
+from timesurf.network import Network
 
 
 def fit_kmeans(network: Network, recordings: Recordings, *, sample: int = 20) -> Network:

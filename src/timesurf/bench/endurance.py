@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.bench import machine, workloads
+from timesurf.bench import workloads
 from timesurf.events import Recordings
-from timesurf.model import Network
-from timesurf.stream import Session
+from timesurf.live.session import Session
+from timesurf.results import machine
 
 Array = NDArray[Any]
 _PACKET = 1000  # events
@@ -46,7 +46,7 @@ def run(
     result["votes_differ"] = int(np.abs(apart).sum()) // 2
     offline.adapt(day)
     learnt = streams["a day, adapting"][0].adapted().parameters
-    same = zip(learnt.centroids + learnt.thresholds, _arrays(offline), strict=True)
+    same = zip(learnt.arrays, offline.parameters.arrays, strict=True)
     result["adapted_to_the_same_bits"] = all(a.tobytes() == b.tobytes() for a, b in same)
     return result
 
@@ -86,10 +86,6 @@ def _whole(some: Recordings, events: int, span: float) -> Recordings:
     """The stream as one recording."""
     coords, times = zip(*_stream(some, events, span), strict=True)
     return Recordings([np.concatenate(x) for x in zip(*coords, strict=True)], np.concatenate(times), field=some.field)
-
-
-def _arrays(network: Network) -> list[Array]:
-    return network.parameters.centroids + network.parameters.thresholds
 
 
 def resident() -> int:

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from timesurf.bench import machine, workloads
+from timesurf.bench import workloads
 from timesurf.engines import Batch, Learner, Options, Trace, pack
-from timesurf.engines.batch import Array
+from timesurf.engines.data import Array
 from timesurf.engines.reference import neighbourhood
 from timesurf.events import Recordings
-from timesurf.model import Network
+from timesurf.network import Network
+from timesurf.results import machine
 from timesurf.rule import Rule
 
 RECORDINGS, DIFFERENT = 60_000, 4096  # in an epoch; all that differ are more than the card's caches hold
@@ -28,7 +29,7 @@ SIDE_BY_SIDE = (1, 4, 16, 64)  # networks, at a batch of 128
 
 def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Measure all; `quick` takes fewer recordings."""
-    from timesurf.engines import cuda
+    from timesurf.engines.cuda import engine as cuda
 
     different, n = (128, 1024) if quick else (DIFFERENT, RECORDINGS)
     some = workloads.strokes(different, spread=0.28)
@@ -78,7 +79,8 @@ def agreement(network: Network, recordings: Recordings) -> dict[str, Any]:
 
     Winners of every event come from the general path, votes and updates from the path that the network takes.
     """
-    from timesurf.engines import cpu, cuda
+    from timesurf.engines.cpu import engine as cpu
+    from timesurf.engines.cuda import engine as cuda
 
     batch = pack(recordings, network.class_numbers(recordings))
     rule, double = Rule(alpha=1e-6, beta=1e-6, gamma=1e-6, delta=1e-6), Options("float64")
@@ -102,8 +104,10 @@ def agreement(network: Network, recordings: Recordings) -> dict[str, Any]:
         "winners_differ": other.sum(axis=0).tolist(),
         "largest_gap": max(gaps, default=0.0),
         "votes_differ": int(np.abs(votes[0] - votes[1]).sum()) // 2,
-        "centroid_steps_differ": [apart(c, *(of.centroids[k] for of in learnt)) for k, c in enumerate(start.centroids)],
-        "threshold_steps_differ": apart(start.thresholds[0], *(of.thresholds[0] for of in learnt)),
+        "centroid_steps_differ": [
+            apart(units.centroids, *(of[k].centroids for of in learnt)) for k, units in enumerate(start)
+        ],
+        "threshold_steps_differ": apart(start[0].thresholds, *(of[0].thresholds for of in learnt)),
     }
 
 
@@ -121,7 +125,7 @@ def gap(network: Network, batch: Batch, trace: Trace, event: int, layer: int, un
     T[(*x, p)] = batch.t[so_far]  # of equal places the last stays
     cut = neighbourhood(stage, T, tuple(int(v[-1]) for v in x))
     ts = np.exp(-(batch.t[event] - cut) / stage.tau)
-    distance = np.linalg.norm((ts - network.parameters.centroids[layer]).reshape(stage.units, -1), axis=1)
+    distance = np.linalg.norm((ts - network.parameters[layer].centroids).reshape(stage.units, -1), axis=1)
     return float(distance[unit] - distance.min())
 
 

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from timesurf.bench import machine, workloads
-from timesurf.engines import online, pack
-from timesurf.model import Network
+from timesurf.bench import workloads
+from timesurf.engines import pack
+from timesurf.engines.cpu import online
+from timesurf.live.session import Session
+from timesurf.network import Network
+from timesurf.results import machine
 from timesurf.rule import Rule
-from timesurf.stream import Session
 
 PACKETS = (1, 10, 100, 1000)  # events each
 _SHARES = {"p50": 50, "p99": 99, "p99_9": 99.9, "max": 100}

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.bench import machine
 from timesurf.datasets import nmnist, saccades
 from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.presets import nmnist as preset
+from timesurf.results import machine
 from timesurf.transforms import SACCADE
 
 Array = NDArray[Any]

@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from timesurf.bench import machine, workloads
+from timesurf.bench import workloads
 from timesurf.datasets import sentences
-from timesurf.engines import Options, load, pack
+from timesurf.engines import Engine, Options, load, pack
+from timesurf.engines.cpu import plain
 from timesurf.events import Recordings
 from timesurf.layers import Full, Layer, Window
-from timesurf.model import Network
+from timesurf.network import Network
 from timesurf.presets import SENTENCES
+from timesurf.results import machine
 
 JOBS = ("infer", "batch", "online")
 
@@ -58,8 +60,8 @@ def _measure(network: Network, data: Recordings, cores: int, seconds: float, pea
     row: dict[str, Any] = {"multiply_adds_an_event": products}
     for job in JOBS:
         one = _rate(network, data, job, 1, seconds)
-        plain = _rate(network, few, job, 1, seconds, engine="plain")
-        row[job] = {"events_per_s": one, "plain_events_per_s": plain, "times_plain": one / plain}
+        slow = _rate(network, few, job, 1, seconds, engine=plain)
+        row[job] = {"events_per_s": one, "plain_events_per_s": slow, "times_plain": one / slow}
         if job != "online":
             every = _rate(network, data, job, cores, seconds)
             row[job] |= {"all_cores_events_per_s": every, "times_one_core": every / one}
@@ -68,7 +70,9 @@ def _measure(network: Network, data: Recordings, cores: int, seconds: float, pea
     return row
 
 
-def _rate(network: Network, data: Recordings, job: str, threads: int, seconds: float, *, engine: str = "cpu") -> float:
+def _rate(
+    network: Network, data: Recordings, job: str, threads: int, seconds: float, *, engine: str | Engine = "cpu"
+) -> float:
     """Events a second of one job, the best of some repeats."""
     functions, options = load(engine), Options("float32", threads)
     batch, parameters, stages = pack(data, network.class_numbers(data)), network.parameters.copy(), network.stages

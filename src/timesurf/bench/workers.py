@@ -7,7 +7,6 @@ reproduce.
 
 from __future__ import annotations
 
-import hashlib
 import operator
 import os
 import signal
@@ -20,14 +19,16 @@ from typing import Any
 
 import numpy as np
 
-from timesurf import cluster
-from timesurf.bench import machine, scaling, workloads
-from timesurf.engines import Options, cpu, pack
-from timesurf.engines.exchange import ThinSums
-from timesurf.engines.workers import Workers
+from timesurf.bench import scaling, workloads
+from timesurf.engines import Options, pack
+from timesurf.engines.cpu import engine as cpu
+from timesurf.engines.dask import cluster
+from timesurf.engines.dask.exchange import ThinSums
+from timesurf.engines.dask.workers import Workers
 from timesurf.events import Recordings
 from timesurf.io import npz
-from timesurf.model import Network
+from timesurf.network import Network
+from timesurf.results import machine
 from timesurf.rule import Rule
 
 WORKERS = (1, 2, 4)
@@ -91,8 +92,7 @@ def _batches(data: Recordings, size: int, workers: int, engine: Any) -> dict[str
     seconds = (time.perf_counter() - began) * size / len(data)
     if workers:
         exchanged = {way: getattr(engine, way) / engine.batches for way in ("sent", "received")}
-    arrays = network.parameters.centroids + network.parameters.thresholds
-    bits = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]
+    bits = network.parameters.digest()
     return {"batch": size, "workers": workers, "seconds": seconds, **exchanged, "bits": bits}
 
 

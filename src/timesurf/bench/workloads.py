@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from timesurf.events import Recordings
 from timesurf.layers import Full, Layer, Window
-from timesurf.model import Network
+from timesurf.network import Network
 from timesurf.rule import Rule
 
 Array = NDArray[Any]

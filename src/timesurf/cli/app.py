@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from timesurf import __version__
 from timesurf.errors import SettingError, TimesurfError
-from timesurf.files import replacing
+from timesurf.storage.atomic import replacing
 
 app = typer.Typer(
     help="Learn on event streams with hierarchies of time surfaces, trained end to end by Sup3r.",
@@ -137,7 +137,7 @@ def progress(what: str, networks: int) -> Iterator[Any]:
 def in_parts(what: str, recordings: Any, call: Callable[[Any], Any]) -> Any:
     """The outcome of a call on recordings, made for some of them at a time, with a bar."""
     from timesurf.engines import Outcome
-    from timesurf.training import parts
+    from timesurf.learning.trainer import parts
 
     with counted(what) as told:
         outcomes = []
@@ -163,8 +163,8 @@ def spread(dask: str | None, engine: str) -> Iterator[Any]:
     if dask is None:
         yield engine
         return
-    from timesurf import cluster
-    from timesurf.engines.workers import Workers
+    from timesurf.engines.dask import cluster
+    from timesurf.engines.dask.workers import Workers
 
     with cluster.connect(dask) as client:
         yield Workers(client, engine=engine)

@@ -23,7 +23,7 @@ def demo(
     Example: timesurf demo --out demo
     """
     from timesurf import plots
-    from timesurf.bench import classification
+    from timesurf.paper import table1 as classification
 
     out.mkdir(parents=True, exist_ok=True)
     console.print(
@@ -51,7 +51,7 @@ def warmup() -> None:
 
     Example: timesurf warmup
     """
-    from timesurf.engines import cpu
+    from timesurf.engines.cpu import engine as cpu
 
     began = time.perf_counter()
     with console.status("Compiling ..."):

@@ -45,7 +45,7 @@ def bench_nmnist(
     """
     from timesurf import plots
     from timesurf.baselines import ann
-    from timesurf.bench import nmnist as table3
+    from timesurf.paper import table3 as table3
 
     if (data is not None) + (npz is not None) + simulated != 1:
         raise SettingError("Say which recordings: --data DIR, --npz FILE or --simulated.")
@@ -118,7 +118,7 @@ def bench_saccades(
 
 def _with_earlier(path: Path | None, result: dict[str, Any]) -> dict[str, Any]:
     """The result, with rows of an earlier run on the same data and seed that were not asked for again."""
-    from timesurf.bench.nmnist import ROWS
+    from timesurf.paper.table3 import ROWS
 
     if path is None or not path.is_file():
         return result
@@ -135,9 +135,9 @@ def _folded(npz: Path, images: Path | None, folds: int, seed: int) -> tuple[str,
     """Folds of a subset, with the still images if they are those of the same digits."""
     import numpy as np
 
-    from timesurf.bench import nmnist as table3
     from timesurf.datasets import mnist, nmnist
     from timesurf.errors import EventError
+    from timesurf.paper import table3 as table3
 
     recordings = nmnist.prepared(nmnist.read(npz))
     still = None
@@ -153,9 +153,9 @@ def _folded(npz: Path, images: Path | None, folds: int, seed: int) -> tuple[str,
 
 def _whole(data: Path | None, images: Path | None, train: int | None, engine: str) -> tuple[str, list[Any]]:
     """The official split of N-MNIST, or of events simulated from MNIST."""
-    from timesurf.bench import nmnist as table3
     from timesurf.datasets import mnist, nmnist, saccades
     from timesurf.errors import EventError
+    from timesurf.paper import table3 as table3
 
     parts: list[Recordings] = []
     for split in ("train", "test"):
@@ -182,7 +182,7 @@ def _whole(data: Path | None, images: Path | None, train: int | None, engine: st
 
 
 def _table3(result: dict[str, Any]) -> Table:
-    from timesurf.bench.nmnist import PAPER, ROWS
+    from timesurf.paper.table3 import PAPER, ROWS
 
     table = Table(title=f"{result['data']} (the paper's Table 3: all of N-MNIST)")
     for column in ("", "recordings right (95 %)", "paper", "events kept", "paper", "training, s"):

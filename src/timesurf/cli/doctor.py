@@ -28,7 +28,7 @@ def doctor(json_file: Json = None) -> None:
 
     Example: timesurf doctor
     """
-    from timesurf.bench import machine
+    from timesurf.results import machine
 
     about: dict[str, Any] = {"machine": machine.describe(), "engines": _engines(), "extras": {}}
     for name, value in about["machine"].items():

@@ -73,11 +73,11 @@ def train(
     """
     import numpy as np
 
-    from timesurf import runs
-    from timesurf.bench import machine
-    from timesurf.checkpoints import Checkpoints
+    from timesurf.learning.checkpoints import Checkpoints
+    from timesurf.learning.trainer import hold_out
     from timesurf.presets import named
-    from timesurf.training import hold_out
+    from timesurf.results import machine
+    from timesurf.results import run as runs
 
     for path in (model, json_file, run := run or Path(f"{model}.run")):
         check_writable(path)
@@ -149,7 +149,7 @@ def adapt(
 
     Example: timesurf adapt digits.tsf today.npz --out digits-today.tsf
     """
-    from timesurf.model import Network
+    from timesurf.network import Network
 
     check_writable(out)
     network = Network.load(model)
@@ -182,7 +182,7 @@ def extend(
     """
     import numpy as np
 
-    from timesurf.model import Network
+    from timesurf.network import Network
 
     check_writable(out)
     network = Network.load(model)

@@ -43,9 +43,9 @@ def stream(
 
     Example: timesurf stream digits.tsf --from recording.aedat4 --vote-tau "50 ms"
     """
-    from timesurf.backlog import Backlog
-    from timesurf.model import Network
-    from timesurf.stream import Session
+    from timesurf.live.backlog import Backlog
+    from timesurf.live.session import Session
+    from timesurf.network import Network
 
     check_writable(out)
     check_writable(json_file)

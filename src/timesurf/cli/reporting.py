@@ -20,7 +20,7 @@ def report(
     Example: timesurf report digits.tsf.run
     """
     from timesurf import report as page
-    from timesurf import runs
+    from timesurf.results import run as runs
 
     check_writable(out)
     found = runs.read(run)

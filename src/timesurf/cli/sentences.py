@@ -26,7 +26,7 @@ def bench_classification(
 
     Example: timesurf bench classification --networks 10 --seed 0 --json table1.json
     """
-    from timesurf.bench import classification
+    from timesurf.paper import table1 as classification
     from timesurf.presets import SENTENCES
 
     check_writable(json_file)
@@ -66,7 +66,7 @@ def bench_continual(
     Example: timesurf bench continual --networks 10 --json continual.json --plot continual.png
     """
     from timesurf import plots
-    from timesurf.bench import continual
+    from timesurf.paper import continual
 
     check_writable(json_file)
     check_writable(plot)
@@ -117,8 +117,9 @@ def bench_incremental(
     Example: timesurf bench incremental --tasks 5 --networks 10 --json incremental.json --plot incremental.png
     """
     from timesurf import plots
-    from timesurf.bench import digits, incremental
     from timesurf.datasets import nmnist
+    from timesurf.paper import digits
+    from timesurf.paper import table2 as incremental
 
     check_writable(json_file)
     check_writable(plot)
@@ -150,7 +151,7 @@ def bench_incremental(
 
 
 def _table2(result: dict[str, Any]) -> Table:
-    from timesurf.bench.incremental import PAPER
+    from timesurf.paper.table2 import PAPER
 
     tasks = len(result["settings"]["tasks"])
     table = Table(title="Events right, mean (worst network)" + (": the paper's Table 2" if tasks == 2 else ""))
@@ -165,7 +166,7 @@ def _table2(result: dict[str, Any]) -> Table:
 
 def table1(result: dict[str, Any]) -> Table:
     """Sup3r and k-means beside the paper's figures."""
-    from timesurf.bench.classification import PAPER
+    from timesurf.paper.table1 import PAPER
 
     table = Table(title="Classification of sentences (the paper's Table 1)")
     for column in ("", "events right", "paper", "events kept", "paper"):

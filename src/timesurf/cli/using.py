@@ -29,7 +29,7 @@ from timesurf.cli.app import (
 from timesurf.cli.data import fitted, load, needs_labels
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
-from timesurf.files import replacing
+from timesurf.storage.atomic import replacing
 
 _SHOWN = 10  # files that could not be read
 
@@ -75,7 +75,7 @@ def evaluate(model: Model, data: Data, split: Split = "train", engine: Engine = 
 
     Example: timesurf evaluate digits.tsf more-digits.npz --json figures.json
     """
-    from timesurf.model import Network
+    from timesurf.network import Network
 
     check_writable(json_file)
     network = Network.load(model, engine=engine)
@@ -105,8 +105,8 @@ def predict(
 
     Example: timesurf predict digits.tsf unknown.npz --out decisions.csv
     """
-    from timesurf.decisions import table
-    from timesurf.model import Network
+    from timesurf.network import Network
+    from timesurf.results.table import table
 
     if dask is not None:
         if split != "train":
@@ -129,7 +129,8 @@ def predict(
 
 
 def _predict_files(dask: str, network: Any, data: str, out: str) -> None:
-    from timesurf import cluster, decisions
+    from timesurf.engines.dask import cluster
+    from timesurf.results import table as decisions
 
     with cluster.connect(dask) as client, counted("files") as told:
         summary = decisions.predict_files(client, network, data, out, progress=told)
@@ -164,14 +165,15 @@ def inspect(
 
 
 def _model(path: str) -> dict[str, Any]:
-    from timesurf.model import Network
+    from timesurf.network import Network
 
     network = Network.load(path)
     thresholds = []
-    for k, th in enumerate(network.parameters.thresholds, start=1):
+    for k, units in enumerate(network.parameters, start=1):
+        th = units.thresholds
         finite = th[np.isfinite(th)]
         span = f"{finite.min():.3g} to {finite.max():.3g}" if len(finite) else "none"
-        frozen = int(network.parameters.frozen[k - 1].sum())
+        frozen = int(units.frozen.sum())
         thresholds.append(f"layer {k}: {span}, {int((th == 0).sum())} silent, {frozen} frozen of {len(th)} units")
     last = network.history[-1] if network.history else {}
     return {

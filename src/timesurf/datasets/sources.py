@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from timesurf import remote, transforms
+from timesurf import transforms
 from timesurf.datasets import nmnist
 from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.io import camera, npz, tonic
+from timesurf.storage import remote
 
 SUFFIXES = (".npz", *camera.SUFFIXES)
 _ACCEPTED = (

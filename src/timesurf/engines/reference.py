@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from timesurf.engines.batch import DEFAULT, Array, Batch, Options, Outcome, Parameters
+from timesurf.engines.data import DEFAULT, Array, Batch, Options, Outcome, Parameters, Units
 from timesurf.layers import Place, Stage
 from timesurf.rule import Rule, centroid_step, separability, sign, threshold_steps
 
@@ -36,6 +36,11 @@ class Step:
     x: Place  # where the output goes
 
 
+def supports(stages: Stages, *, online: bool = False) -> str:
+    """Every network, online and in batches."""
+    return ""
+
+
 def infer(
     stages: Stages, parameters: Parameters, batch: Batch, options: Options = DEFAULT, *, trace: bool = False
 ) -> Outcome:
@@ -54,12 +59,12 @@ def learn_batch(
     stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
 ) -> Outcome:
     """Run the events with frozen parameters, sum the updates, apply them once."""
-    zeros = [[np.zeros_like(a) for a in arrays] for arrays in (parameters.centroids, parameters.thresholds)]
-    total = Parameters(*zeros)
+    total = Parameters(Units(*(np.zeros_like(array) for array in units.arrays)) for units in parameters)
     outcome = _run(stages, parameters, batch, rule=rule, learnt=total)
-    for k, frozen in enumerate(parameters.frozen):
-        parameters.centroids[k][~frozen] += total.centroids[k][~frozen]
-        parameters.thresholds[k][~frozen] = np.maximum(parameters.thresholds[k] + total.thresholds[k], 0)[~frozen]
+    for units, step in zip(parameters, total, strict=True):
+        free = ~units.frozen
+        units.centroids[free] += step.centroids[free]
+        units.thresholds[free] = np.maximum(units.thresholds + step.thresholds, 0)[free]
     return outcome
 
 
@@ -111,12 +116,12 @@ def _run(
 def forward(stages: Stages, parameters: Parameters, memories: list[Memory], x: Place, p: int, t: float) -> list[Step]:
     """One event up the hierarchy, until a layer rejects it."""
     steps = []
-    for stage, memory, c, th in zip(stages, memories, parameters.centroids, parameters.thresholds, strict=False):
+    for stage, memory, units in zip(stages, memories, parameters, strict=False):
         memory.T[(*x, p)] = t  # written before it is read, so the event's own entry is 1
         ts = np.exp(-(t - neighbourhood(stage, memory.T, x)) / stage.tau)
-        dist = np.sqrt(((ts - c) ** 2).reshape(len(c), -1).sum(axis=1))
+        dist = np.sqrt(((ts - units.centroids) ** 2).reshape(stage.units, -1).sum(axis=1))
         f = int(np.argmin(dist))  # ties: the lowest index
-        passed = bool(dist[f] < th[f])
+        passed = bool(dist[f] < units.thresholds[f])
         x, p = stage.layer.output(x), f
         steps.append(Step(ts, dist, f, passed, x))
         if not passed:
@@ -154,12 +159,12 @@ def learn(parameters: Parameters, rule: Rule, steps: list[Step], S: Array, dS: A
     for k, step in enumerate(steps):
         above = min(k + 1, len(steps) - 1)
         alpha, beta, gamma, delta, d = rates[k]
-        c, th, f = parameters.centroids[k], parameters.thresholds[k], step.fired
+        c, th, f = parameters[k].centroids, parameters[k].thresholds, step.fired
         c_step = centroid_step(step.ts, c[f], alpha * dS[above] + beta * S[above])
         th_steps = threshold_steps(th, step.dist, f, S[above], dS[above], gamma * dS[above] + delta * S[above], d, rule)
-        free = ~parameters.frozen[k]
+        free = ~parameters[k].frozen
         if free[f]:
-            learnt.centroids[k][f] += c_step
-        learnt.thresholds[k][free] += th_steps[free]
+            learnt[k].centroids[f] += c_step
+        learnt[k].thresholds[free] += th_steps[free]
         if learnt is parameters:
             th[free] = np.maximum(th[free], 0)

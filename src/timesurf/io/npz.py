@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from timesurf.errors import EventError
 from timesurf.events import AXES, Recordings, axis_name, sizes
-from timesurf.files import replacing
+from timesurf.storage.atomic import replacing
 
 Array = NDArray[Any]
 _PLACES = [*AXES, *(axis_name(d) for d in range(len(AXES), 32))]

@@ -10,7 +10,7 @@ import numpy as np
 from timesurf.engines.reference import neighbourhood
 from timesurf.errors import EventError
 from timesurf.events import Recordings, axis_name
-from timesurf.model import Network
+from timesurf.network import Network
 from timesurf.plots import style
 from timesurf.plots.checks import one
 from timesurf.plots.network import draw

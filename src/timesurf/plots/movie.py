@@ -11,12 +11,12 @@ import numpy as np
 
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
-from timesurf.files import replacing
-from timesurf.model import Network
+from timesurf.network import Network
 from timesurf.plots import style
 from timesurf.plots.checks import one
 from timesurf.plots.running import votes_so_far
 from timesurf.plots.style import Array
+from timesurf.storage.atomic import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

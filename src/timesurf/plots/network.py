@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from timesurf.layers import Full, Tile, Window
-from timesurf.model import Network
+from timesurf.network import Network
 from timesurf.plots import style
 from timesurf.plots.style import Array
 
@@ -47,7 +47,7 @@ def draw(ax: Axes, values: Array, most: float = 1) -> Axes:
 
 def centroid(ax: Axes, network: Network, layer: int, unit: int) -> Axes:
     """A centroid as an image: x to the right, y down; further dimensions and polarities side by side."""
-    return draw(ax, network.parameters.centroids[layer][unit])
+    return draw(ax, network.parameters[layer].centroids[unit])
 
 
 def centroids(network: Network, layer: int = 0, *, back_to_pixels: bool = False, ax: Axes | None = None) -> Axes:
@@ -61,7 +61,7 @@ def centroids(network: Network, layer: int = 0, *, back_to_pixels: bool = False,
         placed where the unit looks for it and weighted by how much, and so on down; the brightest pixel of a unit is 1
     """
     k = network.layer_number(layer)
-    every = pixels(network, k) if back_to_pixels else network.parameters.centroids[k]
+    every = pixels(network, k) if back_to_pixels else network.parameters[k].centroids
     most = max(float(every.max()), 1e-12)
     rows, columns, width, height = _grid(len(every), picture(every[0]).shape)
     ax = style.given(ax, (max(columns * (width + _GAP), 2.4), rows * (height + _GAP) + 0.4))
@@ -85,8 +85,7 @@ def _grid(units: int, shape: tuple[int, ...]) -> tuple[int, int, float, float]:
 
 def pixels(network: Network, layer: int) -> Array:
     """What each unit of a layer responds to, in pixels (units, box, polarities): weighted sums of lower centroids."""
-    centroids = network.parameters.centroids
-    image = centroids[0]
+    image = network.parameters[0].centroids
     step = np.ones(len(network.field), dtype=int)  # pixels from one place of a layer's input to the next
     margin = np.zeros(len(network.field), dtype=int)  # pixels that the image of place 0 reaches back before pixel 0
     for k in range(1, layer + 1):
@@ -95,7 +94,7 @@ def pixels(network: Network, layer: int) -> Array:
             margin = margin + step * (below.size // 2)
         if isinstance(below, Tile):
             step = step * np.array(below.shape)
-        image = _placed(np.maximum(centroids[k], 0), image, step)
+        image = _placed(np.maximum(network.parameters[k].centroids, 0), image, step)
         if isinstance(above, Full) and not isinstance(below, Full):
             inside = (slice(a, a + size) for a, size in zip(margin, network.field, strict=True))
             image = image[(slice(None), *inside)]
@@ -121,7 +120,7 @@ def thresholds(network: Network, layer: int = 0, ax: Axes | None = None) -> Axes
     A cross at 0 marks a unit that fell silent, an empty bar to the top one without a threshold; hatched: frozen.
     """
     k = network.layer_number(layer)
-    th, frozen = network.parameters.thresholds[k], network.parameters.frozen[k]
+    th, frozen = network.parameters[k].thresholds, network.parameters[k].frozen
     ax = style.given(ax, (max(4, min(0.28 * len(th) + 1.5, 12)), 3))
     at, open_, silent = np.arange(1, len(th) + 1), np.isinf(th), th == 0
     top = 1.1 * th[~open_].max(initial=0) or 1.0
@@ -148,5 +147,5 @@ def _names(network: Network, k: int) -> list[str]:
     """A name for each unit of a layer: its number from 1 up, or its class."""
     last = k == len(network.stages) - 1
     names = map(str, network.classes.tolist() if last else range(1, network.stages[k].units + 1))
-    th = network.parameters.thresholds[k]
+    th = network.parameters[k].thresholds
     return [name if threshold > 0 else f"{name} (silent)" for name, threshold in zip(names, th, strict=True)]

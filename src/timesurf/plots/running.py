@@ -10,7 +10,7 @@ import numpy as np
 from timesurf.engines import Trace
 from timesurf.errors import NotFittedError, SettingError
 from timesurf.events import Recordings
-from timesurf.model import Network
+from timesurf.network import Network
 from timesurf.plots import style
 from timesurf.plots.checks import one
 from timesurf.plots.style import Array

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timesurf.model import Network
+from timesurf.network import Network
 from timesurf.plots import style
 from timesurf.plots.network import centroid
 from timesurf.plots.running import early, matrix

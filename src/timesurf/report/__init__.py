@@ -8,7 +8,7 @@ and on paper. The same run gives the same page.
 |---------------|----------------------------------------------------------------|
 | `findings.py` | what there is to tell: figures, from the run                   |
 | `sections.py` | how it is told: a section each, with how to read its pictures  |
-| `units.py`, `decisions.py` | the longer of them                                 |
+| `units.py`, `results/table.py` | the longer of them                                 |
 | `searching.py` | the sections of a search                                      |
 | `pictures.py` | curves, bars, points and images as SVG and PNG                 |
 | `markup.py`   | HTML in which every text is escaped unless it is HTML already  |
@@ -23,12 +23,12 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from timesurf.files import replacing
 from timesurf.report import searching
 from timesurf.report.findings import gather
 from timesurf.report.markup import Html, tag
 from timesurf.report.sections import SECTIONS, heading, title
-from timesurf.runs import Run
+from timesurf.results.run import Run
+from timesurf.storage.atomic import replacing
 
 __all__ = ["page", "search_page", "write", "write_search"]
 

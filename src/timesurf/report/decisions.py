@@ -26,7 +26,7 @@ def keeping(found: Findings) -> Html:
     judged = found.judged
     if judged is None:
         return Html()
-    picky = [k for k, th in enumerate(found.network.parameters.thresholds) if np.isfinite(th).any()] or [-1]
+    picky = [k for k, units in enumerate(found.network.parameters) if np.isfinite(units.thresholds).any()] or [-1]
     names = [f"after layer {k % len(found.network.stages) + 1}" for k in picky]
     rows = [("all", metrics.kept_by_layer(judged.outcome)[picky].tolist())]
     if len(judged.known):

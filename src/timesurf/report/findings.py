@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from timesurf import metrics
 from timesurf.engines import Outcome, Trace
 from timesurf.events import Recordings
-from timesurf.model import Network
-from timesurf.runs import Run
+from timesurf.network import Network
+from timesurf.results.run import Run
 
 Array = NDArray[Any]
 LOOKED_AT = 200  # recordings whose every event is looked at, at most

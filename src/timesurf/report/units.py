@@ -29,7 +29,7 @@ def features(found: Findings) -> Html:
 
 def _first_layer(found: Findings) -> Html:
     """Layer 1, of which a unit can be picked."""
-    centroids = found.network.parameters.centroids[0]
+    centroids = found.network.parameters[0].centroids
     shown = centroids[:_UNITS]
     most = float(shown.max(initial=0))
     names = _unit_names(found, 0)
@@ -59,7 +59,7 @@ def _how_centroids(most: float) -> str:
 def _panel(found: Findings, n: int, centroid: Html, use: Use) -> Html:
     """What one unit of layer 1 fires for."""
     assert found.looked is not None
-    threshold = float(found.network.parameters.thresholds[0][n - 1])
+    threshold = float(found.network.parameters[0].thresholds[n - 1])
     facts = [
         ("events", f"{use.events:,}, {percent(use.events / max(len(found.looked.trace.passed), 1))} of all"),
         ("kept", f"{percent(use.kept)} lie within its threshold"),
@@ -116,7 +116,8 @@ def _can_be_drawn(stages: Sequence[Stage], k: int) -> bool:
 
 def _thresholds(found: Findings) -> list[Html]:
     charts = []
-    for k, th in enumerate(found.network.parameters.thresholds):
+    for k, units in enumerate(found.network.parameters):
+        th = units.thresholds
         if np.isinf(th).all():
             continue
         names = _unit_names(found, k)
@@ -138,6 +139,6 @@ def _threshold(value: float) -> str:
 
 def _unit_names(found: Findings, k: int) -> list[str]:
     """Numbers from 1 up, or classes in the last layer."""
-    stages, th = found.network.stages, found.network.parameters.thresholds[k]
+    stages, th = found.network.stages, found.network.parameters[k].thresholds
     names = found.classes if k == len(stages) - 1 else list(map(str, range(1, stages[k].units + 1)))
     return [name if value > 0 else f"{name} (silent)" for name, value in zip(names, th, strict=True)]

@@ -20,17 +20,17 @@ from typing import Any
 import numpy as np
 
 from timesurf import engines
-from timesurf.bench import machine
 from timesurf.datasets import sentences
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
+from timesurf.learning.trainer import hold_out
 from timesurf.presets import Preset
+from timesurf.results import machine
 from timesurf.search import findings
 from timesurf.search.space import Options, Range, Space, Value, narrowed
 from timesurf.search.study import Study, Told, optuna
 from timesurf.search.trial import Task
 from timesurf.search.workers import Workers, workers
-from timesurf.training import hold_out
 
 __all__ = ["Parts", "Range", "Space", "narrowed", "of_sentences", "parted", "run"]
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from timesurf.errors import SettingError
+from timesurf.learning.trainer import Schedule
 from timesurf.presets import Preset
 from timesurf.rule import RATES
 from timesurf.times import microseconds
-from timesurf.training import Schedule
 
 Value = float | int | None
 _OF_LAYERS = ("tau", "feedback_tau", "units")

@@ -17,8 +17,8 @@ import numpy as np
 from timesurf import engines
 from timesurf.errors import DivergedError
 from timesurf.events import Recordings
+from timesurf.learning.trainer import Progress, Schedule, one_pass
 from timesurf.presets import Preset
-from timesurf.training import Progress, Schedule, one_pass
 
 Ended = Literal["whole", "pruned", "diverged"]
 _TRIALS_FOR_A_BAR = 5  # a median of fewer says little

@@ -8,11 +8,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from timesurf import cluster
+from timesurf.engines.dask import cluster
 from timesurf.errors import TimesurfError
+from timesurf.learning.trainer import Progress
 from timesurf.presets import Preset
 from timesurf.search.trial import Measured, Task, measure
-from timesurf.training import Progress
 
 
 class StoppedError(TimesurfError):

@@ -1,0 +1,1 @@
+"""The CPU engine: numba kernels on all cores."""

@@ -1,0 +1,1 @@
+"""The CUDA engine: CuPy and CUDA C++ on an NVIDIA GPU. Importable without either; `engine` needs both."""

@@ -1,0 +1,228 @@
+"""The CUDA engine: inference and the batch rule on an NVIDIA GPU, through CuPy (the extra `cuda`).
+
+Kernels are compiled for a network's sizes when it first runs, and kept on disk by CuPy. They compute in float32, on
+centroids and thresholds that are kept in float64; winners differ from the reference only at near-ties, and sums of
+updates by about 1e-4 (docs/gpu.md). Sums come from atomic additions in any order: with `options.deterministic` they are
+made in fixed point instead, so that every run gives the same bits.
+
+There are three paths. A network of one `Window` and one `Full` layer takes 32 events of a recording at a time through
+the tensor cores (blocks.cu); one of several `Window` layers below a `Full` layer does so layer by layer (deep.cu); any
+other goes event by event (general.cu). Online learning changes weights after every event, so nothing in it can run side
+by side: it stays on the CPU.
+
+    cudaplan, cudablocks, cudadeep   sizes of a network, for the general path, the one by blocks, the one layer by layer
+    cudaevents                       events on the card, kept there or streamed
+    cudacard                         networks on the card
+    cudakmeans                       a start
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from timesurf.engines.data import DEFAULT, Array, Batch, Learner, Options, Outcome, Parameters, Trace
+from timesurf.errors import SettingError
+from timesurf.events import Recordings
+from timesurf.layers import Stage
+from timesurf.rule import Rule
+
+try:
+    import cupy as cp
+except ImportError as missing:
+    raise ImportError("it needs CuPy: pip install 'timesurf[cuda]'") from missing
+
+from timesurf.engines.cuda import card as cudacard
+from timesurf.engines.cuda import events as cudaevents
+from timesurf.engines.cuda import general
+from timesurf.engines.cuda import kmeans as cudakmeans
+
+Stages = tuple[Stage, ...]
+_TOLD_AFTER = 1 << 27  # events: word of how it goes comes no oftener
+
+
+def supports(stages: Stages, *, online: bool = False) -> str:
+    """Not online learning, which changes weights after every event; nor neighbourhoods too large for the card."""
+    if online:
+        return "Online learning changes weights after every event: nothing in it can run side by side on a GPU."
+    try:
+        general.plan(stages)
+    except SettingError as error:
+        return str(error)
+    return ""
+
+
+def infer(
+    stages: Stages, parameters: Parameters, batch: Batch, options: Options = DEFAULT, *, trace: bool = False
+) -> Outcome:
+    """Run the events; learn nothing."""
+    card, still = _ready(stages, parameters, options), _still(stages)
+    with card.stream:
+        events = cudaevents.of_batch(batch)
+        if not trace:
+            kept, votes = card.infer(events, still)
+            return Outcome(events.counts[0], kept[0], votes[0])
+        found = card.trace(events, still)
+    record = Trace(
+        found["winner"], found["distance"].astype(np.float64), found["S"].astype(np.float64), found["passed"]
+    )
+    return Outcome(events.counts[0], found["kept"], found["votes"], record)
+
+
+def learn_batch(
+    stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
+) -> Outcome:
+    """Run the events with frozen parameters, sum the updates, apply them once."""
+    card = _ready(stages, parameters, options)
+    with card.stream:
+        events = cudaevents.of_batch(batch)
+        order = card.learn(events, [slice(0, len(batch))], cudacard.rates([stages], [[rule]]), None, None)
+        kept, votes = card.counted(order)
+    card.download([parameters])
+    return Outcome(events.counts[0], kept[0], votes[0])
+
+
+def learn_lanes(
+    stages: Stages,
+    parameters: Parameters,
+    rule: Rule,
+    batch: Batch,
+    options: Options,
+    dealt: list[Array],
+    nodes: list[tuple[int, int]],
+) -> tuple[Outcome, list[Any]]:
+    """As `cpu.learn_lanes`: what nodes of the tree of lanes sum. Each lane is a network of its own, side by side."""
+    from timesurf.engines.cpu import engine as cpu
+
+    card = card_of(stages, len(dealt), options.deterministic)
+    card.upload([parameters] * len(dealt))
+    with card.stream:
+        events = cudaevents.of_lanes(batch, dealt)
+        order, layers = card.sums(events, cudacard.rates([stages] * len(dealt), [[rule]] * len(dealt)))
+        found = card.counted(order)
+    outcome = Outcome.blank(stages, np.diff(batch.offsets))
+    for n, lane in enumerate(dealt):
+        outcome.kept[lane], outcome.votes[lane] = (of[n, : len(lane)] for of in found)
+    sums = [cpu.Sums.of_layers(stages, [tuple(of[n] for of in layer) for layer in layers]) for n in range(len(dealt))]
+    return outcome, [cpu.added(sums[a:b]) for a, b in nodes]
+
+
+def learn_online(
+    stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
+) -> Outcome:
+    """Not here: `supports` says why, and `engines.choose` falls back to the CPU."""
+    raise SettingError(f"{supports(stages, online=True)} Use engine='cpu' or a batch_size.")
+
+
+def surfaces(stages: Stages, parameters: Parameters, batch: Batch, layer: int) -> Array:
+    """Time surfaces of all events that reach a layer, one row a event."""
+    stages = stages[: layer + 1]
+    below = Parameters(parameters[: layer + 1])
+    card, still = _ready(stages, below, DEFAULT), _still(stages)
+    with card.stream:
+        events = cudaevents.of_batch(batch)
+        reached = card.trace(events, still)["passed"] >= layer
+        rows = cp.zeros((int(reached.sum()), *stages[layer].surface_shape), np.float32)
+        card.trace(events, still, (rows, cp.asarray(np.cumsum(reached) - 1), layer))
+        found: Array = rows.get().astype(np.float64)
+    return found
+
+
+def kmeans(points: Array, units: int, seed: int) -> Array:
+    """Centroids of points, for a start."""
+    found: Array = cudakmeans.kmeans(points, units, seed)
+    return found
+
+
+# ---------------------------------------------------------------------- whole data sets, whose events stay on the card
+
+
+def infer_all(stages: Stages, parameters: Parameters, recordings: Recordings, options: Options = DEFAULT) -> Outcome:
+    """Run all recordings; learn nothing."""
+    card, still = _ready(stages, parameters, options), _still(stages)
+    outcomes = []
+    label = np.full(len(recordings), -1)
+    parts = [slice(r, r + 1) for r in range(len(recordings))]
+    with card.stream:
+        for events, _ in cudaevents.stretches([recordings], [label], parts):
+            kept, votes = card.infer(events, still)
+            outcomes.append(Outcome(events.counts[0], kept[0], votes[0]))
+    return Outcome.joined(outcomes)
+
+
+def learn_pass(
+    learners: Sequence[Learner],
+    parts: Sequence[slice],
+    rules: Sequence[Sequence[Rule]],
+    options: Options = DEFAULT,
+    *,
+    keep: float | None = None,
+    told: Callable[[slice, list[Outcome]], None] | None = None,
+) -> list[Outcome]:
+    """Learn from batch after batch, all networks side by side, each from recordings of its own; one outcome a network.
+
+    parts : the batches
+    rules : of every network, one a batch
+    keep : thresholds compete only while more than this share of the events passes, by the latest batches
+    """
+    several = [learner.parameters for learner in learners]
+    card = card_of(learners[0].stages, len(learners), options.deterministic)
+    card.upload(several)
+    table = cudacard.rates([learner.stages for learner in learners], rules)
+    share: Array | None = np.array([learner.kept for learner in learners])
+    outcomes: list[list[Outcome]] = []
+    done = first = 0
+    with card.stream:
+        recordings, label = [learner.recordings for learner in learners], [learner.label for learner in learners]
+        for events, here in cudaevents.stretches(recordings, label, parts):
+            for some in _for_a_word(here, events.counts[0], told is not None):
+                begin = some[0].start
+                cut = events.cut(slice(begin, some[-1].stop))
+                local = [slice(part.start - begin, part.stop - begin) for part in some]
+                order = card.learn(cut, local, table[done : done + len(some)], share, keep)
+                found = zip(cut.counts, *card.counted(order), strict=True)
+                outcomes.append([Outcome(*of) for of in found])
+                if told:
+                    told(slice(first, first + cut.label.shape[1]), outcomes[-1])
+                share, done, first = None, done + len(some), first + cut.label.shape[1]
+    card.download(several)
+    return [Outcome.joined(of) for of in zip(*outcomes, strict=True)]
+
+
+def _for_a_word(parts: Sequence[slice], counts: Array, wanted: bool) -> list[Sequence[slice]]:
+    """The parts in groups, after each of which there is a word to say."""
+    if not wanted:
+        return [parts]
+    groups: list[list[slice]] = [[]]
+    events = 0
+    for part in parts:
+        if events >= _TOLD_AFTER:
+            groups.append([])
+            events = 0
+        groups[-1].append(part)
+        events += int(counts[part].sum())
+    return list(groups)
+
+
+# ---------------------------------------------------------------------- networks on the card
+
+
+@lru_cache(maxsize=4)
+def card_of(stages: Stages, networks: int, deterministic: bool) -> cudacard.Card:
+    """The card that networks of this shape run on; the latest few are kept."""
+    return cudacard.Card(stages, networks, deterministic)
+
+
+def _ready(stages: Stages, parameters: Parameters, options: Options) -> cudacard.Card:
+    """The network on the card."""
+    card = card_of(stages, 1, options.deterministic)
+    card.upload([parameters])
+    return card
+
+
+def _still(stages: Stages) -> Any:
+    """Rates of a network that learns nothing."""
+    return cudacard.rates([stages], [[Rule()]])

@@ -1,0 +1,203 @@
+"""Events on the card: kept there while their arrays live and there is room, else sent in stretches while it works."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cupy as cp
+import numpy as np
+
+from timesurf.engines.data import Array, Batch
+from timesurf.errors import EventError, MissingEngineError
+from timesurf.events import Recordings
+
+LONGEST = 1 << 29  # us: times within a recording are 32 bits on the card
+SHARE = 0.6  # of the card's free memory that events may take
+_BYTES = 8  # an event: its place and its time
+_SENT_AT_ONCE = 1 << 24  # events: bounds what sending takes beside them
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Places and times on the card; where each recording begins and ends among them, and its label, on the host.
+
+    Times count from anywhere, modulo 2^32: only differences within a recording are used.
+    """
+
+    entry: Any
+    t: Any
+    start: Array  # (networks, recordings)
+    stop: Array
+    label: Array
+    span: int  # us, of the longest recording
+
+    @property
+    def counts(self) -> Array:
+        """Events in each recording, (networks, recordings)."""
+        counts: Array = self.stop - self.start
+        return counts
+
+    def cut(self, part: slice) -> Events:
+        """Some of the recordings."""
+        return Events(self.entry, self.t, self.start[:, part], self.stop[:, part], self.label[:, part], self.span)
+
+
+def of_batch(batch: Batch) -> Events:
+    """A batch, sent over."""
+    offsets = batch.offsets.astype(np.int64)
+    span = _checked(int(batch.t.max(initial=0)))
+    entry, t = (cp.asarray(a.astype(np.int32, copy=False)) for a in (batch.entry, batch.t))
+    return Events(entry, t, offsets[None, :-1], offsets[None, 1:], batch.label[None], span)
+
+
+def of_lanes(batch: Batch, dealt: Sequence[Array]) -> Events:
+    """A batch, sent over, with the recordings of each lane for a network of its own; short lanes end in empty ones."""
+    whole, most = of_batch(batch), max(map(len, dealt))
+    numbers = np.zeros((len(dealt), most), np.int64)
+    there = np.arange(most) < np.array([len(lane) for lane in dealt])[:, None]
+    numbers[there] = np.concatenate(dealt)
+    start, stop, label = (values[0][numbers] for values in (whole.start, whole.stop, whole.label))
+    return Events(whole.entry, whole.t, start, np.where(there, stop, start), label, whole.span)
+
+
+def stretches(
+    recordings: Sequence[Recordings], label: Sequence[Array], parts: Sequence[slice]
+) -> Iterator[tuple[Events, Sequence[slice]]]:
+    """Recordings on the card with the parts that are there: all of them if they fit, else as many as fit at a time.
+
+    recordings : those of every network, equally many, all cut from the same arrays
+    """
+    span, source = _checked(max(map(_span, recordings))), recordings[0].source
+    if any(some.origin != recordings[0].origin or len(some) != len(recordings[0]) for some in recordings):
+        raise EventError(
+            "Networks that learn side by side need equally many recordings, all selected from one Recordings."
+        )
+    if recordings[0].origin in _on_card or _BYTES * len(source) <= _room():
+        entry, t = _resident(recordings[0])
+        starts, stops = (np.stack(a) for a in ([r.starts for r in recordings], [r.stops for r in recordings]))
+        yield Events(entry, t, starts, stops, np.stack(label), span), parts
+    elif len(recordings) > 1:
+        raise MissingEngineError(
+            f"{len(source):,} events do not fit on the card, and are streamed to one network at a time only."
+        )
+    else:
+        yield from _streamed(recordings[0], label[0], parts, span)
+
+
+def _streamed(
+    recordings: Recordings, label: Array, parts: Sequence[slice], span: int
+) -> Iterator[tuple[Events, Sequence[slice]]]:
+    """Two halves of the room take turns: one is filled, from pinned memory, while the card works on the other."""
+    most = _room() // (2 * _BYTES)
+    copying, working = cp.cuda.Stream(non_blocking=True), cp.cuda.get_current_stream()
+    halves = [_Half() for _ in range(2)]
+    for turn, some in enumerate(_grouped(recordings.counts, parts, most)):
+        half, first = halves[turn % 2], some[0].start
+        chosen = recordings[first : some[-1].stop]
+        half.fill(chosen, copying, working)
+        offsets = chosen.offsets
+        numbers = label[first : some[-1].stop]
+        yield (
+            Events(half.entry, half.t, offsets[None, :-1], offsets[None, 1:], numbers[None], span),
+            [slice(part.start - first, part.stop - first) for part in some],
+        )
+        half.used.record(working)
+
+
+class _Half:
+    """Room for a stretch of events, on the host and on the card."""
+
+    def __init__(self) -> None:
+        self.entry = self.t = cp.empty(0, np.int32)
+        self.pinned = np.empty(0, np.int32)
+        self.sent, self.used = cp.cuda.Event(), cp.cuda.Event()
+
+    def fill(self, chosen: Recordings, copying: Any, working: Any) -> None:
+        """Gather on the host, send; whoever works next waits for it on the card alone."""
+        n = int(chosen.counts.sum())
+        if 2 * n > len(self.pinned):
+            self.used.synchronize()
+            self.pinned = np.frombuffer(cp.cuda.alloc_pinned_memory(8 * n), np.int32, 2 * n)
+            self.entry, self.t = cp.empty(n, np.int32), cp.empty(n, np.int32)
+            working.synchronize()  # the memory may come from something that is still in use
+        self.sent.synchronize()  # what was gathered here before has left
+        self.pinned[:n] = chosen.entries()
+        self.pinned[n : 2 * n] = _wrapped(chosen.t)
+        copying.wait_event(self.used)
+        self.entry[:n].set(self.pinned[:n], stream=copying)
+        self.t[:n].set(self.pinned[n : 2 * n], stream=copying)
+        self.sent.record(copying)
+        working.wait_event(self.sent)
+
+
+def _grouped(counts: Array, parts: Sequence[slice], most: int) -> Iterator[list[slice]]:
+    """Consecutive parts that hold at most so many events together."""
+    some: list[slice] = []
+    events = 0
+    for part in parts:
+        size = int(counts[part].sum())
+        if size > most:
+            raise MissingEngineError(
+                f"{size:,} events are to be on the card at a time and {most:,} fit: "
+                "use a smaller batch_size, or engine='cpu'."
+            )
+        if some and events + size > most:
+            yield some
+            some, events = [], 0
+        some.append(part)
+        events += size
+    if some:
+        yield some
+
+
+_on_card: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+
+
+def _resident(recordings: Recordings) -> tuple[Any, Any]:
+    """All events that the recordings are cut from."""
+    key = recordings.origin
+    if key not in _on_card:
+        whole, n = recordings.whole, len(recordings.source)
+        entry, t = cp.zeros(n, np.int32), cp.empty(n, np.int32)
+        for a in range(0, n, _SENT_AT_ONCE):
+            part = slice(a, min(a + _SENT_AT_ONCE, n))
+            for size, x in zip((*whole.field, whole.polarities), (*whole.coords, whole.p), strict=True):
+                if size > 1:
+                    entry[part] = entry[part] * np.int32(size) + cp.asarray(np.ascontiguousarray(x[part])).astype(
+                        np.int32
+                    )
+            t[part] = cp.asarray(_wrapped(whole.t[part]))
+        cp.cuda.get_current_stream().synchronize()  # others may use them from now on
+        _on_card[key] = entry, t
+        for array in recordings.arrays:
+            weakref.finalize(array, _on_card.pop, key, None)
+    return _on_card[key]
+
+
+def _wrapped(t: Array) -> Array:
+    """Times modulo 2^32."""
+    return t if t.dtype == np.int32 else t.astype(np.int64).astype(np.uint32).view(np.int32)
+
+
+def _room() -> int:
+    """Bytes that events may take."""
+    pool = cp.get_default_memory_pool()
+    return int(SHARE * (cp.cuda.Device().mem_info[0] + pool.free_bytes()))
+
+
+def _span(recordings: Recordings) -> int:
+    some = recordings.counts > 0
+    if not some.any():
+        return 0
+    t = recordings.source
+    first, last = t[recordings.starts[some]], t[recordings.stops[some] - 1]
+    return int((last.astype(np.int64) - first.astype(np.int64)).max())
+
+
+def _checked(span: int) -> int:
+    if span >= LONGEST:
+        raise EventError(f"A recording lasts over {LONGEST / 6e7:.0f} minutes, too long for the card: cut it.")
+    return span

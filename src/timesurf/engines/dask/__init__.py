@@ -1,0 +1,1 @@
+"""Batches on the workers of a Dask cluster."""

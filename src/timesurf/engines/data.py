@@ -1,0 +1,177 @@
+"""What goes into an engine and what comes out: plain arrays under plain names."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.errors import EventError
+from timesurf.events import Recordings
+from timesurf.layers import Stage
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How an engine computes. None of it changes a result beyond rounding."""
+
+    dtype: str = "float64"  # of surfaces, distances and sums: "float32" is faster
+    threads: int | None = None  # cores to use; None: all
+    deterministic: bool = False  # the same bits from run to run, also where that costs time (cuda; the others always)
+
+
+DEFAULT = Options()
+
+
+@dataclass(slots=True, eq=False)
+class Units:
+    """What one layer learns, in float64.
+
+    A threshold of infinity lets everything pass: the last layer, which always fires, has only those.
+    """
+
+    centroids: Array  # (units, *surface shape)
+    thresholds: Array  # (units,)
+    frozen: Array  # (units,) True: this unit never changes
+
+    @property
+    def arrays(self) -> tuple[Array, Array, Array]:
+        """Centroids, thresholds, which units are frozen."""
+        return self.centroids, self.thresholds, self.frozen
+
+
+class Parameters(list[Units]):
+    """What a network learns: the units of every layer, from the input up."""
+
+    @classmethod
+    def of(
+        cls, centroids: Sequence[Array], thresholds: Sequence[Array], frozen: Sequence[Array] | None = None
+    ) -> Parameters:
+        """From one array per layer each; no unit is frozen unless `frozen` says so."""
+        frozen = [np.zeros(len(th), dtype=np.bool_) for th in thresholds] if frozen is None else frozen
+        return cls(Units(*of) for of in zip(centroids, thresholds, frozen, strict=True))
+
+    @property
+    def arrays(self) -> list[Array]:
+        """Centroids, thresholds and masks of every layer, one after another."""
+        return [array for units in self for array in units.arrays]
+
+    def digest(self) -> str:
+        """Short for these parameters: the same only where every bit is."""
+        return hashlib.sha256(b"".join(array.tobytes() for array in self.arrays)).hexdigest()[:16]
+
+    def copy(self) -> Parameters:
+        """An independent copy."""
+        return Parameters(Units(*(array.copy() for array in units.arrays)) for units in self)
+
+    def same(self, other: Parameters) -> bool:
+        """Whether every bit is the same."""
+        mine, theirs = self.arrays, other.arrays
+        return len(mine) == len(theirs) and all(
+            a.shape == b.shape and np.array_equal(a.view(f"u{a.itemsize}"), b.view(f"u{b.itemsize}"))
+            for a, b in zip(mine, theirs, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some recordings as an engine wants them."""
+
+    entry: Array  # (events,) place in the flat input field: coordinates and polarity, ravelled
+    t: Array  # (events,) us since the recording's first event; int32 where that is enough, else int64
+    offsets: Array  # (recordings + 1,) events offsets[r] to offsets[r + 1] are recording r
+    label: Array  # (recordings,) index of the class, -1 if unknown
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+
+def pack(recordings: Recordings, label: Array | None = None) -> Batch:
+    """Recordings as a batch. Only differences of time matter, so each recording's clock starts at 0."""
+    offsets, counts = recordings.offsets, recordings.counts
+    some = counts > 0
+    t = recordings.t
+    first, last = t[offsets[:-1][some]], t[offsets[1:][some] - 1]
+    longest = (last.astype(np.int64) - first.astype(np.int64)).max(initial=0)
+    origin = np.repeat(first.astype(np.int64), counts[some]) if first.any() else 0
+    t = (t - origin).astype(np.int32 if longest < 2**29 else np.int64)
+    label = np.full(len(recordings), -1) if label is None else label
+    batch = Batch(recordings.entries(), t, offsets, np.asarray(label, dtype=np.int64))
+    if recordings.mapped:  # checked when it was opened, but a file can be written to since
+        _check_again(batch, math.prod(recordings.field) * recordings.polarities)
+    return batch
+
+
+def _check_again(batch: Batch, size: int) -> None:
+    """Engines index memory by what is in here, unchecked."""
+    late = np.diff(batch.t) < 0
+    late[batch.offsets[1:-1][(batch.offsets[1:-1] > 0) & (batch.offsets[1:-1] < len(batch.t))] - 1] = False
+    if late.any() or (len(batch.entry) and not 0 <= batch.entry.min() <= batch.entry.max() < size):
+        raise EventError("The recordings' file was written to while it was in use: its events are none any more.")
+
+
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """A network on its way through recordings of its own."""
+
+    stages: tuple[Stage, ...]
+    parameters: Parameters  # change as it learns
+    recordings: Recordings
+    label: Array  # (recordings,) index of the class, -1 if unknown
+    kept: float = 1.0  # share of events that it output of late
+
+
+@dataclass(slots=True)
+class Trace:
+    """What happened to every event of a batch, layer by layer (columns). An event stops where it is rejected."""
+
+    winner: Array  # (events, layers) closest unit; -1 where the event did not arrive
+    distance: Array  # (events, layers) to that unit; NaN where the event did not arrive
+    S: Array  # (events, layers) separability; NaN for events that the network did not output
+    passed: Array  # (events,) how many layers let the event pass; all of them: an output event
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came out, counted for every recording."""
+
+    events: Array  # (recordings,) input events
+    kept: Array  # (recordings, layers) events that each layer let pass
+    votes: Array  # (recordings, units of the last layer) output events
+    trace: Trace | None = None
+
+    @classmethod
+    def blank(cls, stages: Sequence[Stage], events: Array) -> Outcome:
+        """Nothing counted yet, of recordings with so many events each."""
+        n = len(events)
+        return cls(events, np.zeros((n, len(stages)), np.int64), np.zeros((n, stages[-1].units), np.int64))
+
+    @classmethod
+    def empty(cls, stages: Sequence[Stage], batch: Batch, *, trace: bool) -> Outcome:
+        """Arrays for an engine to fill; those of the trace have no room unless it is wanted."""
+        events, layers = (len(batch.entry) if trace else 0), len(stages)
+        record = Trace(
+            np.full((events, layers), -1, dtype=np.int32),
+            np.full((events, layers), np.nan),
+            np.full((events, layers), np.nan),
+            np.zeros(events, dtype=np.int32),
+        )
+        outcome = cls.blank(stages, np.diff(batch.offsets))
+        outcome.trace = record
+        return outcome
+
+    @classmethod
+    def joined(cls, parts: Sequence[Outcome]) -> Outcome:
+        """Outcomes of consecutive batches as one."""
+        return cls(
+            np.concatenate([part.events for part in parts]),
+            np.concatenate([part.kept for part in parts]),
+            np.concatenate([part.votes for part in parts]),
+        )

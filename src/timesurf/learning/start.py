@@ -1,0 +1,180 @@
+"""First centroids and thresholds, layer by layer, from a small batch of recordings.
+
+    "mean"     c_j = (1 - zeta) mean(ts) + zeta mean(mean(ts)) U(0, 1): the paper's start
+    "kmeans"   k-means of the surfaces in hidden layers, the mean surface of each class in the last
+
+Thresholds of hidden layers start at `margin` times the largest distance to a closest centroid in that batch, so that
+everything passes at first. An infinite margin means no thresholds: plain HOTS.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.engines import Batch, Engine, Options, Parameters, Units
+from timesurf.errors import EventError, SettingError
+from timesurf.layers import Stage
+from timesurf.rule import Rule
+
+Array = NDArray[Any]
+Start = Literal["mean", "kmeans"]
+
+_KMEANS_SAMPLES = 50_000  # surfaces: more do not move k-means' centroids
+_KMEANS_ENTRIES = 1 << 24  # of all surfaces: wide ones are fewer, or k-means takes minutes
+_one_at_a_time = threading.Lock()  # k-means on several threads sums in no fixed order
+
+
+def initialise(
+    engine: Engine,
+    stages: tuple[Stage, ...],
+    batch: Batch,
+    rng: np.random.Generator,
+    *,
+    start: Start = "mean",
+    zeta: float = 0.1,
+    margin: float = 1.4,
+) -> Parameters:
+    """Parameters to learn from."""
+    check(batch, start, zeta, margin)
+    parameters = Parameters()
+    for k, stage in enumerate(stages):
+        units = range(stage.units)
+        parameters = with_layer(
+            parameters, first_centroids(engine, stages, k, parameters, batch, rng, start, units, zeta)
+        )
+    if margin < math.inf:
+        trace = engine.infer(stages, parameters, batch, trace=True).trace
+        assert trace is not None
+        for k in range(len(stages) - 1):
+            parameters[k].thresholds[:] = margin * trace.distance[:, k].max()
+    return parameters
+
+
+def check(batch: Batch, start: str, zeta: float, margin: float) -> None:
+    """Refuse settings out of their range, and a batch without events."""
+    if start not in get_args(Start):
+        raise SettingError(f"start = {start!r} must be one of {', '.join(get_args(Start))}.")
+    if not 0 <= zeta <= 1:
+        raise SettingError(f"zeta = {zeta!r} must lie between 0 and 1.")
+    if not margin > 0:
+        raise SettingError(f"margin = {margin!r} must be positive (infinity: no thresholds).")
+    if len(batch.entry) == 0:
+        raise EventError("The recordings hold no events: there is nothing to start from.")
+
+
+def first_centroids(
+    engine: Engine,
+    stages: Sequence[Stage],
+    k: int,
+    below: Parameters,
+    batch: Batch,
+    rng: np.random.Generator,
+    start: Start,
+    units: range,
+    zeta: float,
+) -> Array:
+    """Centroids for these units of layer k, upon the layers below it."""
+    if start == "mean":
+        return mean_start(engine, stages[: k + 1], below, batch, rng, len(units), zeta)
+    if k < len(stages) - 1:
+        return _kmeans(engine, stages[: k + 1], below, batch, rng, len(units))
+    return _class_means(engine, stages, below, batch, units)
+
+
+def with_layer(below: Parameters, centroids: Array) -> Parameters:
+    """One more layer, without thresholds, upon others."""
+    units = len(centroids)
+    return Parameters([*below, Units(centroids, np.full(units, math.inf), np.zeros(units, np.bool_))])
+
+
+def mean_start(
+    engine: Engine,
+    stages: Sequence[Stage],
+    below: Parameters,
+    batch: Batch,
+    rng: np.random.Generator,
+    units: int,
+    zeta: float,
+) -> Array:
+    """Centroids for the last of these stages: c_j = (1 - zeta) mean(ts) + zeta mean(mean(ts)) U(0, 1)."""
+    mean = mean_surface(engine, stages, below, batch)
+    noise = rng.uniform(size=(units, *stages[-1].surface_shape))
+    centroids: Array = (1 - zeta) * mean + zeta * mean.mean() * noise
+    return centroids
+
+
+def mean_surface(engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch) -> Array:
+    """Mean of the surfaces that reach the last of these stages, whose parameters are not known yet.
+
+    A single unit at 0 with S = 1 moves by exactly the sum of the surfaces, so the batch rule does the work, and at its
+    speed: no surface of a `Full` layer, which may be a million entries wide, is ever written out.
+    """
+    alone = (*stages[:-1], replace(stages[-1], units=1))
+    total = with_layer(below, np.zeros((1, *alone[-1].surface_shape)))
+    unlabelled = replace(batch, label=np.full(len(batch), -1))
+    add_up = Rule(alpha=0, beta=(*(0,) * (len(stages) - 1), 1), gamma=0, delta=0)
+    outcome = engine.learn_batch(alone, total, add_up, unlabelled, Options(deterministic=True))
+    mean: Array = total[-1].centroids[0] / max(int(outcome.votes.sum()), 1)
+    return mean
+
+
+def _class_means(engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch, classes: range) -> Array:
+    """The mean surface of each class's recordings."""
+    means = np.empty((len(classes), *stages[-1].surface_shape))
+    for place, label in enumerate(classes):
+        chosen = np.flatnonzero(batch.label == label)
+        if len(chosen) == 0:
+            raise EventError(
+                f"start = 'kmeans' needs recordings of every class, but class number {label} has none in the starting "
+                "batch: give more starting recordings."
+            )
+        means[place] = mean_surface(engine, stages, below, _subset(batch, chosen))
+    return means
+
+
+def _kmeans(
+    engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch, rng: np.random.Generator, units: int
+) -> Array:
+    stage = stages[-1]
+    if units == 0:
+        return np.empty((0, *stage.surface_shape))
+    samples = min(_KMEANS_SAMPLES, max(_KMEANS_ENTRIES // math.prod(stage.surface_shape), 50 * units))
+    few = 1 + int(np.searchsorted(batch.offsets[1:], 2 * samples))  # recordings that hold enough to draw from
+    batch = _subset(batch, np.arange(min(few, len(batch))))
+    zeros = with_layer(below, np.zeros((stage.units, *stage.surface_shape)))
+    ts = engine.surfaces(tuple(stages), zeros, batch, len(stages) - 1).reshape(len(batch.entry), -1)
+    if len(ts) > samples:
+        ts = ts[rng.choice(len(ts), samples, replace=False)]
+    if len(ts) < units:
+        raise EventError(f"k-means needs at least {units} events for {units} units, not {len(ts)}.")
+    kmeans = getattr(engine, "kmeans", _kmeans_on_a_core)
+    centroids: Array = kmeans(ts, units, int(rng.integers(2**31))).reshape(units, *stage.surface_shape)
+    return centroids
+
+
+def _kmeans_on_a_core(points: Array, units: int, seed: int) -> Array:
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    with _one_at_a_time, threadpool_limits(1):
+        means = KMeans(units, n_init=3, random_state=seed).fit(points)
+    centroids: Array = means.cluster_centers_.astype(np.float64)
+    return centroids
+
+
+def _subset(batch: Batch, chosen: Array) -> Batch:
+    parts = [slice(batch.offsets[r], batch.offsets[r + 1]) for r in chosen]
+    lengths = np.diff(batch.offsets)[chosen]
+    return Batch(
+        np.concatenate([batch.entry[part] for part in parts]),
+        np.concatenate([batch.t[part] for part in parts]),
+        np.concatenate([[0], np.cumsum(lengths)]),
+        batch.label[chosen],
+    )

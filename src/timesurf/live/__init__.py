@@ -1,0 +1,1 @@
+"""A network at work on a stream of events."""

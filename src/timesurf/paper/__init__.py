@@ -1,0 +1,1 @@
+"""What reproduces the tables and figures of the paper."""

@@ -1,0 +1,94 @@
+"""The paper's Table 1: networks trained and tested on independently made sentences, by Sup3r and by k-means."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from timesurf.baselines.hots import fit_kmeans
+from timesurf.datasets import sentences
+from timesurf.events import Recordings
+from timesurf.learning.trainer import Progress
+from timesurf.metrics import event_accuracy
+from timesurf.network import Network
+from timesurf.presets import SENTENCES, Preset
+from timesurf.results import machine
+
+PAPER = {"sup3r": {"accuracy": 0.9992, "kept": 0.1433}, "kmeans": {"accuracy": 0.5553, "kept": 1.0}}
+CONVERGED = 0.99  # accuracy: a network that has told x from /
+
+
+def run(
+    networks: int = 10,
+    seed: int = 0,
+    *,
+    recordings: int = 1000,
+    preset: Preset = SENTENCES,
+    workers: int | None = None,
+    progress: Callable[[int, Progress], None] | None = None,
+) -> dict[str, Any]:
+    """Train and test; one value a network in every list, as fractions.
+
+    recordings : for training, and as many more for testing
+    workers : networks at a time; they share nothing, so the figures do not depend on it
+    progress : called with the network's number and how far its training has come
+    """
+    began = time.perf_counter()
+    about = machine.describe()
+    with ThreadPoolExecutor(workers or about["cores"]) as pool:
+        jobs = [pool.submit(one, seed, n, recordings, progress, preset) for n in range(networks)]
+        rows = [job.result() for job in jobs]
+    result: dict[str, Any] = {
+        name: {figure: [row[name][figure] for row in rows] for figure in ("accuracy", "settled", "kept", "silent")}
+        for name in ("sup3r", "kmeans")
+    }
+    settings = {"networks": networks, "seed": seed, "recordings": recordings, "preset": preset.to_dict()}
+    return {**result, "settings": settings, "machine": about, "seconds": time.perf_counter() - began}
+
+
+def one(
+    seed: int,
+    number: int,
+    recordings: int,
+    progress: Callable[[int, Progress], None] | None = None,
+    preset: Preset = SENTENCES,
+) -> dict[str, dict[str, Any]]:
+    """Figures of one network of each kind on the same data."""
+    sup3r, kmeans, test = train(seed, number, recordings, progress, preset)
+    return {
+        name: {**network.evaluate(test), "settled": settled(network, test)}
+        for name, network in (("sup3r", sup3r), ("kmeans", kmeans))
+    }
+
+
+def settled(network: Network, test: Recordings, since: int = 1000) -> float:
+    """Accuracy of output events after `since` us: by then every lit pixel has fired, and surfaces are whole."""
+    out = network.transform(test)
+    late = out.t >= since
+    recording = np.repeat(np.arange(len(out)), out.counts)[late]
+    votes = np.zeros((len(out), len(network.classes)), dtype=np.int64)
+    np.add.at(votes, (recording, out.p[late]), 1)
+    return event_accuracy(votes, network.class_numbers(test))
+
+
+def train(
+    seed: int,
+    number: int,
+    recordings: int,
+    progress: Callable[[int, Progress], None] | None = None,
+    preset: Preset = SENTENCES,
+) -> tuple[Network, Network, Recordings]:
+    """A Sup3r and a k-means network trained on data of their own, and recordings to test them."""
+    for_training, for_test, for_network = np.random.SeedSequence([seed, number]).spawn(3)
+    data = sentences.make(recordings, np.random.default_rng(for_training))
+    test = sentences.make(recordings, np.random.default_rng(for_test))
+    network_seed = int(for_network.generate_state(1)[0])
+    told = None if progress is None else lambda news: progress(number, news)
+    sup3r = preset.network(data, sentences.TASK1, network_seed, threads=1)
+    sup3r.fit(data, **preset.training(), progress=told)
+    kmeans = fit_kmeans(preset.network(data, sentences.TASK1, network_seed, threads=1), data)
+    return sup3r, kmeans, test

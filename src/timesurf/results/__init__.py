@@ -1,0 +1,1 @@
+"""What a network leaves for people: the folder of a training run, tables of decisions."""

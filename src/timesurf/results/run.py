@@ -1,0 +1,76 @@
+"""The folder of a training run: what was asked for, what came of it, and the recordings held out to judge it by.
+
+    run.json        command, settings, seed, versions, machine, history of the passes, evaluation
+    config.toml     the settings again, to repeat the run with `timesurf train DATA --config config.toml`
+    model.tsf       the network
+    held_out.npz    recordings that it did not learn from, if any were held out
+
+Each file appears whole or not at all; `run.json` is the last.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from timesurf.errors import ModelFileError
+from timesurf.events import Recordings
+from timesurf.io import npz
+from timesurf.network import Network
+from timesurf.storage.atomic import replacing
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A training run."""
+
+    about: dict[str, Any]  # what run.json holds
+    network: Network
+    held_out: Recordings | None
+
+
+def write(folder: str | Path, run: Run) -> None:
+    """Keep a run in a folder, which is made if it is not there; an earlier run in it is replaced."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    run.network.save(folder / "model.tsf")
+    held = folder / "held_out.npz"
+    if run.held_out is None:
+        held.unlink(missing_ok=True)
+    else:
+        npz.write(held, run.held_out)
+    for name, text in (
+        ("config.toml", toml(run.about.get("config", {}))),
+        ("run.json", json.dumps(run.about, indent=1)),
+    ):
+        with replacing(folder / name) as file:
+            file.write((text + "\n").encode())
+
+
+def read(folder: str | Path) -> Run:
+    """A run from its folder."""
+    folder = Path(folder)
+    if not (folder / "run.json").is_file():
+        raise ModelFileError(f"{folder} is no folder of a run: it has no run.json. `timesurf train` makes one.")
+    try:
+        about = json.loads((folder / "run.json").read_text())
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{folder / 'run.json'} is damaged: {error}. Train again.") from error
+    if not isinstance(about, dict):
+        raise ModelFileError(f"{folder / 'run.json'} is damaged: it describes no run. Train again.")
+    held = folder / "held_out.npz"
+    return Run(about, Network.load(folder / "model.tsf"), npz.read(held) if held.is_file() else None)
+
+
+def toml(settings: dict[str, Any]) -> str:
+    """Plain settings as TOML; what is None is left out.
+
+    >>> print(toml({"preset": "camera", "passes": 20, "decay": True, "units": None, "taus": ["10 ms", "1 ms"]}))
+    preset = "camera"
+    passes = 20
+    decay = true
+    taus = ["10 ms", "1 ms"]
+    """
+    return "\n".join(f"{name} = {json.dumps(value)}" for name, value in settings.items() if value is not None)

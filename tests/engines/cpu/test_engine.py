@@ -1,0 +1,141 @@
+"""What the CPU engine promises beyond the reference: threads, memory, long times."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.random_networks import cases
+from timesurf import Recordings, Rule
+from timesurf.bench import workloads
+from timesurf.engines import Options, pack, reference
+from timesurf.engines.cpu import engine as cpu
+from timesurf.engines.cpu import lanes
+from timesurf.engines.cpu.vector import FASTMATH, decayed
+from timesurf.network import Network
+
+
+def network(data, layers=workloads.NMNIST):
+    return Network(layers, data.field, data.polarities, range(10)).start(data, sample=4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_same_bits_for_any_number_of_threads(monkeypatch, dtype):
+    monkeypatch.setattr(lanes, "_EVENTS_A_LANE", 2000)
+    data = workloads.strokes(30, events=700)
+    net = network(data, workloads.DEEPER)
+    results = []
+    for threads in (1, 2, 4):
+        parameters = net.parameters.copy()
+        batch = pack(data, net.class_numbers(data))
+        outcome = cpu.learn_batch(net.stages, parameters, Rule(1e-5, 1e-6), batch, Options(dtype, threads))
+        seen = cpu.infer(net.stages, parameters, batch, Options(dtype, threads), trace=True)
+        arrays = [*parameters.arrays, outcome.votes, seen.trace.distance, seen.trace.S]
+        results.append([a.tobytes() for a in arrays])
+    assert results[0] == results[1] == results[2]
+
+
+@given(case=cases())
+@settings(max_examples=20)
+def test_memory_of_an_earlier_recording_is_gone(case):
+    """Workspaces are kept between calls and never cleared: results must not depend on what ran before."""
+    once = cpu.infer(case.stages, case.parameters, case.batch, trace=True)
+    for _ in range(3):
+        again = cpu.infer(case.stages, case.parameters, case.batch, trace=True)
+        np.testing.assert_array_equal(once.trace.distance, again.trace.distance)
+        np.testing.assert_array_equal(once.trace.S, again.trace.S)
+
+
+@pytest.mark.parametrize("start", [0, 2**31 - 5, 2**32 - 5, 2**53 + 1])
+@pytest.mark.parametrize("stretch", [1, 10**7])
+def test_late_and_long_recordings_lose_no_precision(start, stretch):
+    """Hours after the clock began, or hours long, surfaces are those of the reference."""
+    t = start + np.cumsum([0, 3, 0, 7, 40, 2, 9, 300]) * stretch
+    data = Recordings([[0, 1, 2, 1, 0, 3, 2, 1]], t, field=(4,))
+    layers = [workloads.Window(3, units=3, tau=20.0 * stretch), workloads.Full(units=2, tau=30.0 * stretch)]
+    net = Network(layers, (4,), 1, [0, 1]).start(data)
+    expected = reference.infer(net.stages, net.parameters, pack(data), trace=True).trace
+    found = cpu.infer(net.stages, net.parameters, pack(data), trace=True).trace
+    np.testing.assert_array_equal(found.winner, expected.winner)
+    np.testing.assert_allclose(found.distance, expected.distance, rtol=1e-9)
+    online, right = net.parameters.copy(), net.parameters.copy()
+    cpu.learn_online(net.stages, online, Rule(0.1, 0.1), pack(data))
+    reference.learn_online(net.stages, right, Rule(0.1, 0.1), pack(data))
+    for a, b in zip([u.centroids for u in online], [u.centroids for u in right], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9)
+
+
+@pytest.mark.parametrize("tau", [1e7, 3e7, 1e12])
+def test_what_never_fired_is_zero_however_slow_the_decay(tau):
+    data = Recordings([[0, 1, 2, 1]], [0, 10, 20, 30], field=(4,))
+    for layer in (workloads.Window(3, units=2, tau=tau), workloads.Full(units=2, tau=tau)):
+        net = Network([layer], (4,), 1, [0, 1]).start(data)
+        expected = reference.infer(net.stages, net.parameters, pack(data), trace=True).trace
+        found = cpu.infer(net.stages, net.parameters, pack(data), trace=True).trace
+        np.testing.assert_allclose(found.distance, expected.distance, rtol=1e-9, atol=1e-7)
+        for learn in ("learn_online", "learn_batch"):
+            one, other = net.parameters.copy(), net.parameters.copy()
+            getattr(cpu, learn)(net.stages, one, Rule(0.1, 0.1), pack(data))
+            getattr(reference, learn)(net.stages, other, Rule(0.1, 0.1), pack(data))
+            np.testing.assert_allclose(one[0].centroids, other[0].centroids, rtol=1e-9)
+
+
+def test_a_network_that_lost_its_way_leaves_nothing_behind():
+    data = workloads.strokes(2, events=300)
+    net = network(data)
+    before = cpu.infer(net.stages, net.parameters, pack(data), trace=True).trace.distance
+    lost = net.parameters.copy()
+    lost[1].centroids[:] = np.nan
+    cpu.infer(net.stages, lost, pack(data))
+    after = cpu.infer(net.stages, net.parameters, pack(data), trace=True).trace.distance
+    np.testing.assert_array_equal(before, after)
+
+
+def test_equal_centroids_tie_to_the_lowest_unit():
+    data = workloads.strokes(2, events=500)
+    net = network(data)
+    for c in [u.centroids for u in net.parameters]:
+        c[:] = c[0]
+    trace = cpu.infer(net.stages, net.parameters, pack(data), Options("float32"), trace=True).trace
+    assert (trace.winner == 0).all()
+
+
+@pytest.mark.parametrize("learn", [False, True])
+def test_memory_is_what_the_formula_says(learn):
+    """Beyond the data: grows with the batch and the lanes, not with the data set."""
+    data = workloads.strokes(64)
+    net = network(data)
+    batch = pack(data, net.class_numbers(data))
+    cpu._free.clear()
+    options = Options("float32", 1)
+    cpu.infer(net.stages, net.parameters, pack(data[:1]), options)  # compiled and planned
+    cpu._free.clear()
+    tracemalloc.start()
+    if learn:
+        cpu.learn_batch(net.stages, net.parameters, Rule(0, 0, 0, 0), batch, options)
+    else:
+        cpu.infer(net.stages, net.parameters, batch, options)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    formula = cpu.memory(net.stages, np.diff(batch.offsets), options, learn=learn)
+    assert 0.5 * formula < peak < 1.1 * formula
+
+
+@pytest.mark.parametrize(("dtype", "error"), [(np.float32, 3e-7), (np.float64, 5e-16)])
+def test_decay_is_exp_within_its_stated_error(dtype, error):
+    from numba import njit
+
+    @njit(fastmath=FASTMATH)
+    def every(x, out):
+        for i in range(len(x)):
+            out[i] = decayed(x[i])
+
+    x = np.concatenate([-np.logspace(-9, np.log10(39.9), 5000), [0.0]]).astype(dtype)
+    out = np.empty_like(x)
+    every(x, out)
+    assert np.abs(out - np.exp(x.astype(np.float64))).max() < error
+    assert out[-1] == 1
+    never = np.full(7, -1e12, dtype=dtype)
+    every(never, never)
+    assert (never == 0).all()
