@@ -124,8 +124,8 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def fit(self, X: Recordings, y: Any = None) -> Sup3rClassifier:
         """Start anew and learn from the recordings."""
-        X, labels = _labelled(X, y)
-        self._build(X, labels)
+        X, _ = _labelled(X, y)
+        self._build(X, X.classes)
         self.network_.fit(
             X,
             passes=self.passes,
@@ -149,9 +149,9 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         `classes` names all labels that will ever come, on the first call, if the first recordings lack some.
         """
-        X, labels = _labelled(X, y)
+        X, _ = _labelled(X, y)
         if not hasattr(self, "network_"):
-            self._build(X, labels if classes is None else classes)
+            self._build(X, X.classes if classes is None else np.unique(classes))
             self.network_.start(X, start=self.start, zeta=self.zeta, margin=self.margin, sample=self.sample)
         self.network_.partial_fit(X, batch_size=self.batch_size)
         return self
@@ -201,10 +201,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         votes: Array = self.network_.infer(X).votes
         return votes
 
-    def _build(self, X: Recordings, labels: Any) -> None:
-        classes = np.unique(labels)
-        if classes.dtype.kind == "i":
-            classes = classes[classes != -1]  # unlabelled, not a class
+    def _build(self, X: Recordings, classes: Array) -> None:
         rule = Rule(self.alpha, self.beta, self.gamma, self.delta, self.d, self.kernel, self.competition)
         network = Network(
             self.layers,

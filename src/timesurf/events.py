@@ -36,7 +36,8 @@ class Recordings:
     offsets : recording i holds events offsets[i] to offsets[i + 1]; None: all events are one recording
     field : size of the field along each dimension: (width, height) for a camera, (channels,) for a cochlea
     polarities : how many polarities there are
-    labels : one a recording, of any kind; None where unknown. Among integers, -1 marks one recording as unlabelled
+    labels : one per recording, integers or text; None where there are none. A single recording without a label has None,
+        -1 among integers, or the empty text
     sort : put the events of each recording in time order first (this copies); equal times keep their order
 
     Arrays are taken as they are, without a copy; memory-mapped ones stay so.
@@ -72,7 +73,7 @@ class Recordings:
         self._coords = tuple(_integers(x, axis_name(d)) for d, x in enumerate(coords))
         offsets = _integers([0, len(self._t)] if offsets is None else offsets, "offsets").astype(np.int64)
         self.starts, self.stops = offsets[:-1], offsets[1:]
-        self.labels = None if labels is None else np.array(labels)  # few, and not to change with a file
+        self.labels = _labels(labels)
         self._check_lengths(offsets)
         if sort:
             order = np.lexsort((self._t, np.repeat(np.arange(len(self)), self.counts)))
@@ -102,6 +103,23 @@ class Recordings:
         """Events in each recording."""
         counts: Array = self.stops - self.starts
         return counts
+
+    @property
+    def labelled(self) -> Array:
+        """Whether each recording has a label.
+
+        >>> Recordings([[0, 0, 0]], t=[1, 2, 3], offsets=[0, 1, 2, 3], field=(1,), labels=["a", None, "b"]).labelled
+        array([ True, False,  True])
+        """
+        if self.labels is None:
+            return np.zeros(len(self), dtype=np.bool_)
+        known: Array = self.labels != _unlabelled(self.labels)
+        return known
+
+    @property
+    def classes(self) -> Array:
+        """The labels that occur, sorted."""
+        return np.empty(0, np.int64) if self.labels is None else np.unique(self.labels[self.labelled])
 
     @property
     def mapped(self) -> bool:
@@ -188,7 +206,7 @@ class Recordings:
 
     def __repr__(self) -> str:
         field = " x ".join(map(str, self.field)) or "of one point"
-        labels = "no labels" if self.labels is None else f"{len(np.unique(self.labels))} labels"
+        labels = "no labels" if self.labels is None else f"{len(self.classes)} labels"
         return (
             f"Recordings({len(self):,} recordings, {int(self.counts.sum()):,} events, field {field}, "
             f"{self.polarities} polarit{'y' if self.polarities == 1 else 'ies'}, {labels})"
@@ -197,7 +215,7 @@ class Recordings:
     def with_labels(self, labels: Any) -> Recordings:
         """The same recordings under other labels."""
         same = self[:]
-        same.labels = np.asarray(labels)
+        same.labels = _labels(labels)
         same._check_labels()
         return same
 
@@ -321,6 +339,8 @@ class Recordings:
                 raise EventError(f"{self.labels.shape} labels for {len(self)} recordings: one a recording is needed.")
             if self.labels.dtype.kind == "f":
                 raise EventError("labels are floating-point numbers: use integers or text.")
+            if self.labels.dtype.kind == "O":
+                raise EventError("labels are of several kinds: use integers or text, and None where one is unknown.")
 
     def _check_events(self) -> None:
         bounds = [(axis_name(d), x, n) for d, (x, n) in enumerate(zip(self._coords, self.field, strict=True))]
@@ -349,6 +369,28 @@ class Recordings:
     def _refuse(self, event: int, why: str) -> None:
         r = int(np.searchsorted(self.starts, event, side="right")) - 1
         raise EventError(f"recording {r}, event {event - int(self.starts[r])}: {why}")
+
+
+def _labels(labels: Any) -> Array | None:
+    """Labels as one array, a copy: a file that they came from may change. An unknown one among them gets one form."""
+    if labels is None:
+        return None
+    array = np.array(labels)
+    if array.dtype.kind == "O" and array.ndim == 1:
+        unknown = np.array([label is None for label in array], dtype=np.bool_)
+        if unknown.all():
+            return None
+        known = np.array(array[~unknown].tolist())
+        known = known.astype(np.int64) if known.dtype.kind == "u" else known
+        if known.dtype.kind in "iU":
+            array = np.full(len(array), _unlabelled(known), known.dtype)
+            array[~unknown] = known
+    return array
+
+
+def _unlabelled(labels: Array) -> Any:
+    """What stands for an unknown label among these."""
+    return "" if labels.dtype.kind == "U" else -1
 
 
 def _arrived(

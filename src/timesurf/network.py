@@ -549,7 +549,7 @@ class Network:
         order = np.argsort(self.classes)
         place = np.minimum(np.searchsorted(self.classes, labels, sorter=order), len(order) - 1)
         label = order[place]
-        unlabelled = (labels == -1) if labels.dtype.kind == "i" else np.zeros(len(labels), dtype=bool)
+        unlabelled = ~recordings.labelled
         strange = (self.classes[label] != labels) & ~unlabelled
         if strange.any():
             r = int(np.argmax(strange))

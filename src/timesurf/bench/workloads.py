@@ -75,5 +75,5 @@ STILL = Rule(alpha=1e-12, beta=1e-12, gamma=1e-12, delta=1e-12)  # learns, but d
 
 def started(layers: tuple[Layer, ...], data: Recordings, engine: str = "cpu") -> Network:
     """A network with a start that keeps every event: thresholds learn, and nothing is rejected."""
-    classes = np.unique(data.labels)  # type: ignore[arg-type]
+    classes = data.classes
     return Network(layers, data.field, data.polarities, classes, engine=engine).start(data[:20], margin=1.4)

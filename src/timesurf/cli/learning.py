@@ -71,8 +71,6 @@ def train(
 
     Example: timesurf train digits.npz --preset nmnist --model digits.tsf --validation 0.1
     """
-    import numpy as np
-
     from timesurf.learning.checkpoints import Checkpoints
     from timesurf.learning.trainer import hold_out
     from timesurf.presets import named
@@ -92,7 +90,7 @@ def train(
     if dask is not None and settings.batch_size is None:
         raise SettingError("--dask spreads batches over workers, and this preset learns online: give --batch-size.")
     what = ctx.with_resource(spread(dask, engine))
-    network = settings.network(recordings, np.unique(np.asarray(recordings.labels)), seed, engine=what)
+    network = settings.network(recordings, recordings.classes, seed, engine=what)
     held = None
     if validation:
         _, tested = hold_out(network.class_numbers(recordings), validation, network.shuffler())
@@ -188,7 +186,7 @@ def extend(
     network = Network.load(model)
     recordings = fitted(load(data, split), network)
     needs_labels(recordings, data)
-    new = np.setdiff1d(np.asarray(recordings.labels), network.classes)
+    new = np.setdiff1d(recordings.classes, network.classes)
     if len(new) == 0:
         raise SettingError(f"{data} has no label that {model} does not know: use `timesurf train` or `adapt`.")
     if before is not None:

@@ -79,8 +79,7 @@ def measure(
     ('pruned', 1)
     """
     began = time.perf_counter()
-    classes = np.unique(np.asarray(task.train.labels))
-    network = preset.network(task.train, classes, seed, engine=task.engine, threads=task.threads)
+    network = preset.network(task.train, task.train.classes, seed, engine=task.engine, threads=task.threads)
     right: list[float] = []
     kept: list[float] = []
     figures: dict[str, Any] = {}
