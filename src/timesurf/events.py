@@ -36,7 +36,7 @@ class Recordings:
     offsets : recording i holds events offsets[i] to offsets[i + 1]; None: all events are one recording
     field : size of the field along each dimension: (width, height) for a camera, (channels,) for a cochlea
     polarities : how many polarities there are
-    labels : one per recording, integers or text; None where there are none. A single recording without a label has None,
+    labels : one per recording, integers or text; None where there are none. A recording without a label has None,
         -1 among integers, or the empty text
     sort : put the events of each recording in time order first (this copies); equal times keep their order
 
