@@ -19,7 +19,6 @@ copyright = "the authors of timesurf, BSD-3-Clause"
 release = version = timesurf.__version__
 
 extensions = [
-    "docstrings",
     "mathml",
     "myst_parser",
     "numpydoc",
@@ -31,7 +30,7 @@ exclude_patterns = ["_build", "_ext", "_templates", "gallery", "examples/**/*.ip
 templates_path = ["_templates"]
 nitpicky = False  # types of other projects have no page here
 highlight_language = "none"  # a command in a page is not Python
-default_role = "py:obj"  # `Network` in a docstring is a link where there is one to follow
+default_role = "py:obj"  # `Network` in a docstring is a link where there is a page for it
 
 # Markdown
 myst_enable_extensions = ["dollarmath", "deflist", "attrs_inline"]
@@ -43,6 +42,9 @@ autosummary_generate = True
 autosummary_imported_members = False
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
+autodoc_default_options = {  # scikit-learn makes these methods; its docstrings refer to its own pages
+    "exclude-members": "set_fit_request, set_partial_fit_request, set_predict_request, set_score_request",
+}
 autodoc_type_aliases = {
     name: name
     for name in ("Array", "Axes", "Engine", "Figure", "Kernel", "Layer", "PerLayer", "Place", "Start", "Time")
@@ -51,8 +53,14 @@ python_maximum_signature_line_length = 90
 python_use_unqualified_type_names = True
 add_module_names = False
 toc_object_entries_show_parents = "hide"
-numpydoc_show_class_members = False
+numpydoc_show_class_members = False  # automodule lists them already
 numpydoc_class_members_toctree = False
+numpydoc_xref_param_type = True  # types in Parameters, Returns and Attributes are links ...
+numpydoc_xref_ignore = "all"  # ... if they are among these
+numpydoc_xref_aliases = {
+    name.rpartition(".")[2]: f"timesurf.{name}"
+    for name in (*reference.MOST_USED, "engines.Options", "engines.Parameters", "layers.Stage", "presets.Preset")
+}
 
 # The gallery: scripts that run while the site is built
 sphinx_gallery_conf = {

@@ -1,7 +1,7 @@
 """What a batch sends between machines: sums of steps, without the blocks of them that are 0.
 
 A batch touches only a part of a large field, so many of the last layer's sums stay 0. The sums travel as one bit per
-block of 8 values, set where any of them is not 0, and the values of these blocks:
+block of 8 values, set where any of them is not 0, and the values of these blocks::
 
     bytes = values / 64 + (values sent) x (bytes per value)
 

@@ -6,7 +6,7 @@ sums of the nodes of the tree of lanes that it has complete (`engines/cpu/lanes.
 on who runs it, and all are added in one fixed tree. So the failure of a worker changes nothing: its lanes run again on
 another.
 
-Events travel once, or not at all if they are in a file that all workers can open. Bytes per batch, for W workers:
+Events travel once, or not at all if they are in a file that all workers can open. Bytes per batch, for W workers::
 
     to workers      W x sums of the batch before        see `engines/dask/exchange.py`
     from workers    nodes x sums                        W nodes where W is a power of two
