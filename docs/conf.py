@@ -7,6 +7,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 
 import reference
+from sphinx.util.inspect import TypeAliasForwardRef
 from sphinx_gallery.sorting import FileNameSortKey
 
 import timesurf
@@ -43,24 +44,19 @@ autosummary_imported_members = False
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 autodoc_default_options = {  # scikit-learn makes these methods; its docstrings refer to its own pages
-    "exclude-members": "set_fit_request, set_partial_fit_request, set_predict_request, set_score_request",
+    "exclude-members": ", ".join(f"set_{m}_request" for m in ("fit", "partial_fit", "predict", "score", "transform")),
 }
 autodoc_type_aliases = {
     name: name
     for name in ("Array", "Axes", "Engine", "Figure", "Kernel", "Layer", "PerLayer", "Place", "Start", "Time")
 }
+TypeAliasForwardRef.__repr__ = lambda self: self.name  # inside unions Sphinx would print its own class instead
 python_maximum_signature_line_length = 90
 python_use_unqualified_type_names = True
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # automodule lists them already
 numpydoc_class_members_toctree = False
-numpydoc_xref_param_type = True  # types in Parameters, Returns and Attributes are links ...
-numpydoc_xref_ignore = "all"  # ... if they are among these
-numpydoc_xref_aliases = {
-    name.rpartition(".")[2]: f"timesurf.{name}"
-    for name in (*reference.MOST_USED, "engines.Options", "engines.Parameters", "layers.Stage", "presets.Preset")
-}
 
 # The gallery: scripts that run while the site is built
 sphinx_gallery_conf = {

@@ -1,6 +1,6 @@
 """Batches on the workers of a Dask cluster (the extra `dask`), bit-identical to the CPU engine on one machine.
 
-A batch is dealt out to lanes by `engines/cpu/engine.py`, balanced by events, and every worker runs a run of
+A batch is dealt out to lanes by `engines/cpu/engine.py`, balanced by events, and every worker runs some
 consecutive lanes. A worker has the weights; it receives the sums of the batch before, applies them, and returns the
 sums of the nodes of the tree of lanes that it has complete (`engines/cpu/lanes.py`). The sums of a lane do not depend
 on who runs it, and all are added in one fixed tree. So the failure of a worker changes nothing: its lanes run again on
