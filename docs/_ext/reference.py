@@ -44,14 +44,20 @@ def write(folder):
         ".. autosummary::", "   :nosignatures:", "",
         *(f"   timesurf.{name}" for name in MOST_USED), "",
     ]  # fmt: skip
-    for title, patterns in ROOMS.items():
-        names = [name for pattern in patterns for name in _modules(pattern) if _importable(name)]
+    for title in ROOMS:
+        names = shown(title)
         lines += [title, "-" * len(title), "", ".. autosummary::", "   :toctree: api", ""]
         lines += [*(f"   {name}" for name in names), ""]
     text = "\n".join(lines)
     path = Path(folder) / "reference.rst"
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
+
+
+def shown(*titles):
+    """Full names of the modules that the reference shows, of these rooms or of all."""
+    patterns = [pattern for title in titles or ROOMS for pattern in ROOMS[title]]
+    return [name for pattern in patterns for name in _modules(pattern) if _importable(name)]
 
 
 def _modules(pattern):
