@@ -1,7 +1,7 @@
 """Networks trained from fixed seeds, in every way that the library trains: what they decide is recorded in golden.json.
 
-A change of the rule, of an engine or of the start shows here, however small. If it is intended, `make golden` writes the
-file again, and the difference belongs in the changelog. Decisions must match exactly, parameters to 1e-6: another
+A change of the rule, of an engine or of the start shows here, however small. If it is intended, `make golden` writes
+the file again, and the difference belongs in the changelog. Decisions must match exactly, parameters to 1e-6: another
 processor, or another version of LLVM, may round the last digits differently (docs/determinism.md).
 """
 
