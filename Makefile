@@ -1,4 +1,4 @@
-# Every target sets up what it needs: a virtual environment in .venv, timesurf inside it.
+# Every target sets up what it needs: a virtual environment in .venv with timesurf installed in it.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
@@ -6,42 +6,42 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 LOCK ?= requirements/dev.lock
 
 .PHONY: demo test test-oldest lint docs bench golden lock audit licences clean help
-help:            ## this list
+help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 demo: .venv/plots.done  ## train one network on the paper's benchmark, print the table, draw the features
 	$(BIN)/timesurf demo
 
-test: .venv/dev.done lint  ## checks and tests
+test: .venv/dev.done lint  ## run checks and tests
 	$(BIN)/pytest
 
-test-oldest: .venv/oldest.done  ## the tests on the oldest versions that pyproject.toml allows: make test-oldest PYTHON=python3.11
+test-oldest: .venv/oldest.done  ## run the tests on the oldest versions that pyproject.toml allows: make test-oldest PYTHON=python3.11
 	.venv/oldest/bin/pytest -W default --ignore=tests/plots --ignore=tests/report/test_report.py
 
-lint: .venv/dev.done  ## style, types, direction of imports
+lint: .venv/dev.done  ## check style, types and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: .venv/docs.done  ## build the documentation into docs/_build/html; a warning fails
+docs: .venv/docs.done  ## build the documentation into docs/_build/html; fail on a warning
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
 
-bench: .venv/plots.done  ## the paper's Table 1 from ten networks
+bench: .venv/plots.done  ## compute the paper's Table 1 from ten networks
 	$(BIN)/timesurf bench classification --networks 10 --seed 0 --json table1.json
 
-golden: .venv/dev.done  ## write down anew what the network of tests/test_golden.py decides
+golden: .venv/dev.done  ## write tests/golden.json again: what the networks of tests/test_golden.py decide
 	$(BIN)/python -m tests.test_golden
 
-lock: .venv/tools.done  ## choose versions anew: the newest that fit, with their hashes
+lock: .venv/tools.done  ## choose versions again: the newest that fit, with their hashes
 	.venv/tools/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 		--no-config --default-index https://pypi.org/simple --custom-compile-command 'make lock' \
 		--extra dev --extra docs pyproject.toml --output-file requirements/dev.lock
 
-audit: .venv/tools.done  ## look the locked versions up among known vulnerabilities (needs the network)
+audit: .venv/tools.done  ## check the locked versions for known vulnerabilities (needs the network)
 	.venv/tools/bin/pip-audit --strict --require-hashes --disable-pip --requirement requirements/dev.lock
 
-licences: .venv/dev.done  ## write the table of licences in docs/supply.md anew
+licences: .venv/dev.done  ## write the table of licences in docs/supply.md again
 	$(BIN)/python requirements/licences.py
 
 .venv/bin/python:
@@ -50,10 +50,10 @@ licences: .venv/dev.done  ## write the table of licences in docs/supply.md anew
 
 ifneq ($(LOCK),)
 .venv/dev.done .venv/docs.done: pyproject.toml $(LOCK) | .venv/bin/python
-	@echo "Installing what $(LOCK) names, and timesurf, into .venv ..."
+	@echo "Installing the packages in $(LOCK), and timesurf, into .venv ..."
 	@$(PIP) install --require-hashes --only-binary :all: --requirement $(LOCK) \
 		&& $(PIP) install --no-deps --no-build-isolation --editable . \
-		|| (echo "$(LOCK) does not fit this Python or this machine: taking the newest that pyproject.toml allows." \
+		|| (echo "$(LOCK) does not fit this Python or this machine: installing the newest versions that pyproject.toml allows." \
 		&& $(PIP) install --editable '.[dev,docs]')
 	@touch .venv/dev.done .venv/docs.done
 endif

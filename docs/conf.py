@@ -7,6 +7,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 
 import reference
+from sphinx.util.inspect import TypeAliasForwardRef
 from sphinx_gallery.sorting import FileNameSortKey
 
 import timesurf
@@ -19,7 +20,6 @@ copyright = "the authors of timesurf, BSD-3-Clause"
 release = version = timesurf.__version__
 
 extensions = [
-    "docstrings",
     "mathml",
     "myst_parser",
     "numpydoc",
@@ -31,7 +31,7 @@ exclude_patterns = ["_build", "_ext", "_templates", "gallery", "examples/**/*.ip
 templates_path = ["_templates"]
 nitpicky = False  # types of other projects have no page here
 highlight_language = "none"  # a command in a page is not Python
-default_role = "py:obj"  # `Network` in a docstring is a link where there is one to follow
+default_role = "py:obj"  # `Network` in a docstring is a link where there is a page for it
 
 # Markdown
 myst_enable_extensions = ["dollarmath", "deflist", "attrs_inline"]
@@ -43,15 +43,19 @@ autosummary_generate = True
 autosummary_imported_members = False
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
+autodoc_default_options = {  # scikit-learn makes these methods; its docstrings refer to its own pages
+    "exclude-members": ", ".join(f"set_{m}_request" for m in ("fit", "partial_fit", "predict", "score", "transform")),
+}
 autodoc_type_aliases = {
     name: name
     for name in ("Array", "Axes", "Engine", "Figure", "Kernel", "Layer", "PerLayer", "Place", "Start", "Time")
 }
+TypeAliasForwardRef.__repr__ = lambda self: self.name  # inside unions Sphinx would print its own class instead
 python_maximum_signature_line_length = 90
 python_use_unqualified_type_names = True
 add_module_names = False
 toc_object_entries_show_parents = "hide"
-numpydoc_show_class_members = False
+numpydoc_show_class_members = False  # automodule lists them already
 numpydoc_class_members_toctree = False
 
 # The gallery: scripts that run while the site is built

@@ -1,6 +1,6 @@
 """Licences of what timesurf needs and of what its extras add, as the packages themselves state them.
 
-`make licences`, on Python 3.11, writes them into docs/supply.md; a test holds that page to what is installed.
+`make licences`, on Python 3.11, writes them into docs/supply.md; a test compares that page with what is installed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "supply.md"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-UNSAID = {"faery": "LGPL-3.0-only"}  # in its LICENSE file, not in its metadata
+NOT_IN_METADATA = {"faery": "LGPL-3.0-only"}  # from its LICENSE file
 
 
 def needed(requirements: list[str]) -> set[str]:
@@ -32,11 +32,11 @@ def needed(requirements: list[str]) -> set[str]:
 
 
 def licence(name: str) -> str:
-    """What a package says: its expression, else its classifiers, else the first line of its licence."""
+    """What a package states: its expression, else its classifiers, else the first line of its licence."""
     about = metadata(name)
     classifiers = [c.rpartition(" :: ")[2] for c in about.get_all("Classifier") or () if c.startswith("License ::")]
-    said = about.get("License-Expression") or " OR ".join(classifiers) or about.get("License", "").partition("\n")[0]
-    return UNSAID.get(name) or said
+    stated = about.get("License-Expression") or " OR ".join(classifiers) or about.get("License", "").partition("\n")[0]
+    return NOT_IN_METADATA.get(name) or stated
 
 
 def table() -> str:

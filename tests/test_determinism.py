@@ -1,4 +1,4 @@
-"""A seed gives one network, whatever number of threads it was trained on."""
+"""A seed gives one network, for any number of threads."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def bits(layers, threads, dtype, rule, start):
 
 @pytest.fixture(autouse=True)
 def _many_lanes(monkeypatch):
-    """Let these small batches be dealt out to several threads, as large ones are."""
+    """Divide these small batches into several lanes, as large ones are."""
     monkeypatch.setattr(lanes, "_EVENTS_A_LANE", 1000)
 
 
@@ -42,7 +42,7 @@ def test_same_network_and_decisions_for_any_number_of_threads(layers, rule, dtyp
 
 @pytest.mark.parametrize("rule", BATCH_SIZE)
 def test_threads_of_other_libraries_change_nothing(rule):
-    """BLAS multiplies matrices, OpenMP runs k-means: while they do, each has one thread."""
+    """BLAS multiplies matrices, OpenMP runs k-means: both use one thread then."""
     found = []
     for threads in (1, 2, 3):
         with threadpool_limits(threads):
@@ -50,7 +50,7 @@ def test_threads_of_other_libraries_change_nothing(rule):
     assert found[0] == found[1] == found[2]
 
 
-def test_lanes_are_several_here():
+def test_batches_have_several_lanes_here():
     assert len(lanes.deal(LEARN.counts[:8])) >= 3
 
 
@@ -62,7 +62,7 @@ def test_another_seed_gives_another_network():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("layers", NETWORKS)
-def test_a_recording_alone_gives_what_it_gives_among_others(layers, dtype):
+def test_a_recording_alone_gives_the_same_as_among_others(layers, dtype):
     network = Network(NETWORKS[layers], LEARN.field, 1, range(10), dtype=dtype).start(LEARN)
     together = network.trace(TEST)
     apart = [network.trace(TEST[[r]]) for r in range(len(TEST))]

@@ -1,8 +1,8 @@
-"""Networks trained from fixed seeds, in every way that the library trains: what they decide is written in golden.json.
+"""Networks trained from fixed seeds, in every way that the library trains: what they decide is recorded in golden.json.
 
-A change of the rule, of an engine or of the start shows here, however small. If it is meant, `make golden` writes the
-file anew, and the difference belongs in the changelog. Decisions are held exactly, parameters to 1e-6: another
-processor, or another version of LLVM, may round the last digits otherwise (docs/determinism.md).
+A change of the rule, of an engine or of the start shows here, however small. If it is intended, `make golden` writes
+the file again, and the difference belongs in the changelog. Decisions must match exactly, parameters to 1e-6: another
+processor, or another version of LLVM, may round the last digits differently (docs/determinism.md).
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from timesurf.rule import RATES
 
 GOLDEN = Path(__file__).with_name("golden.json")
 LEARN, TEST = sentences.make(100, seed=1), sentences.make(20, seed=2)
-# Long enough that thresholds reject; in float64, where rounding is too small to turn a decision.
+# Long enough that thresholds reject; in float64, where rounding is too small to change a decision.
 WAYS = {
     "online": (Rule().scaled(2), {"passes": 6}),
     "batch": (Rule(), {"passes": 3, "batch_size": 10}),
@@ -69,11 +69,11 @@ def streamed():
 
 
 VERBS = {"digits": digits_in_batches, "adapt": adapted, "extend": extended, "stream": streamed}
-_MOST = 1000  # values of a layer that are written down one by one; larger ones as one weighted sum per unit
+_MOST = 1000  # values of a layer that are recorded one by one; larger layers as one weighted sum per unit
 
 
 def digest():
-    """Of the recordings: NumPy does not promise the same random numbers for ever."""
+    """Checksum of the recordings: NumPy does not guarantee the same random numbers in all versions."""
     arrays = [a for data in (LEARN, TEST) for a in (*data.coords, data.t, data.offsets)]
     return hashlib.sha256(b"".join(np.asarray(a, dtype="<i8").tobytes() for a in arrays)).hexdigest()
 
@@ -83,8 +83,8 @@ def listed(centroids):
     return (flat if flat.size <= _MOST else flat @ np.cos(np.arange(flat.shape[1]))).ravel()
 
 
-def written(network, data=TEST):
-    """What is kept of a network, ready for JSON."""
+def recorded(network, data=TEST):
+    """What golden.json records of a network."""
     outcome = network.infer(data)
     layers = range(len(network.stages))
     centroids, thresholds = [u.centroids for u in network.parameters], [u.thresholds for u in network.parameters]
@@ -96,8 +96,8 @@ def written(network, data=TEST):
     }
 
 
-def assert_as_written(network, expected, data=TEST):
-    found = written(network, data)
+def assert_as_recorded(network, expected, data=TEST):
+    found = recorded(network, data)
     for name in ("centroids", "thresholds"):
         for mine, theirs in zip(found[name], expected[name], strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-6, err_msg=name)
@@ -107,25 +107,25 @@ def assert_as_written(network, expected, data=TEST):
 
 @pytest.fixture(scope="module")
 def golden():
-    kept = json.loads(GOLDEN.read_text())
-    assert kept["recordings"] == digest(), "the recordings are others: sentences.make or NumPy's generator has changed"
-    return kept
+    golden = json.loads(GOLDEN.read_text())
+    assert golden["recordings"] == digest(), "the recordings differ: sentences.make or NumPy's generator has changed"
+    return golden
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_network_decides_as_it_always_did(golden, way):
-    assert_as_written(train(way), golden[way])
+def test_the_network_decides_as_recorded(golden, way):
+    assert_as_recorded(train(way), golden[way])
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_other_way_to_learn_ends_as_it_always_did(golden, verb):
+def test_every_other_way_to_learn_ends_as_recorded(golden, verb):
     network, data = VERBS[verb]()
-    assert_as_written(network, golden[verb], data)
+    assert_as_recorded(network, golden[verb], data)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_float32_decides_the_same_of_every_recording(golden, way):
-    """Of single events a few may turn, where two centroids are equally close."""
+def test_float32_decides_the_same_for_every_recording(golden, way):
+    """A few single events may differ, where two centroids are equally close."""
     network = train(way)
     network.dtype = "float32"
     votes, expected = network.infer(TEST).votes, np.array(golden[way]["votes"])
@@ -136,17 +136,17 @@ def test_float32_decides_the_same_of_every_recording(golden, way):
 @pytest.mark.parametrize("rate", RATES)
 def test_a_rate_changed_by_a_thousandth_would_show(golden, rate):
     with pytest.raises(AssertionError):
-        assert_as_written(train("batch", **{rate: 1.001 * getattr(WAYS["batch"][0], rate)}), golden["batch"])
+        assert_as_recorded(train("batch", **{rate: 1.001 * getattr(WAYS["batch"][0], rate)}), golden["batch"])
 
 
 @pytest.mark.parametrize("changed", [{"kernel": "centre"}, {"competition": False}])
 def test_another_rule_would_show(golden, changed):
     with pytest.raises(AssertionError):
-        assert_as_written(train("batch", **changed), golden["batch"])
+        assert_as_recorded(train("batch", **changed), golden["batch"])
 
 
 if __name__ == "__main__":
-    new = {"recordings": digest()} | {way: written(train(way)) for way in WAYS}
-    new |= {verb: written(*learn()) for verb, learn in VERBS.items()}
-    one_row_a_line = re.sub(r"\[[^][]*\]", lambda row: " ".join(row[0].split()), json.dumps(new, indent=1))
-    GOLDEN.write_text(one_row_a_line + "\n")
+    new = {"recordings": digest()} | {way: recorded(train(way)) for way in WAYS}
+    new |= {verb: recorded(*learn()) for verb, learn in VERBS.items()}
+    one_row_per_line = re.sub(r"\[[^][]*\]", lambda row: " ".join(row[0].split()), json.dumps(new, indent=1))
+    GOLDEN.write_text(one_row_per_line + "\n")

@@ -8,7 +8,7 @@ from timesurf.times import microseconds
 
 def test_times_may_be_text_or_microseconds():
     assert Window(3, units=2, tau="1.5 ms") == Window(3, units=2, tau=1500)
-    assert Full(tau="1 us").feedback_tau == 1  # as tau, unless given
+    assert Full(tau="1 us").feedback_tau == 1  # the same as tau unless it is given
 
 
 @pytest.mark.parametrize("bad", ["", "ms", "1 lightyear", "-3 ms", 0, -1, float("nan"), float("inf"), None, "1..2 ms"])
@@ -28,7 +28,7 @@ def test_a_tile_may_reach_beyond_the_field():
     assert Tile((3,), units=1, tau=1).output_field((7,)) == (3,)
 
 
-def test_layers_upon_a_layer_without_coordinates():
+def test_layers_above_a_layer_without_coordinates():
     stages = stack([Full(units=3, tau=1), Window(3, units=2, tau=1), Full(units=2, tau=1)], (4, 4), 1)
     assert [stage.surface_shape for stage in stages] == [(4, 4, 1), (3,), (2,)]
 
@@ -43,15 +43,15 @@ def test_layers_upon_a_layer_without_coordinates():
         (lambda: stack([], (3,), 1), "at least one layer"),
         (lambda: stack([Window(3, tau=1), Full(units=2, tau=1)], (3,), 1), "layer 1 .Window. needs units"),
         (lambda: stack([Tile((3,), units=2, tau=1)], (3, 3), 1), "dimensions"),
-        (lambda: stack([Full(units=2, tau=1)], (3,), 1, classes=3), "one a class"),
+        (lambda: stack([Full(units=2, tau=1)], (3,), 1, classes=3), "2 units for 3 classes"),
         (lambda: stack(["Window"], (3,), 1), "use Window, Tile or Full"),
     ],
 )
-def test_networks_that_cannot_be_are_refused(make, message):
+def test_impossible_networks_are_refused(make, message):
     with pytest.raises(SettingError, match=message):
         make()
 
 
-def test_sizes_are_whole_numbers_whatever_they_were_given_as():
+def test_sizes_of_any_integer_type_become_python_integers():
     (stage,) = stack([Window(np.int8(3), units=True, tau=1)], field=np.array([5, 5]), polarities=np.uint8(2))
     assert all(type(n) is int for n in (stage.units, *stage.surface_shape, *stage.output_field))

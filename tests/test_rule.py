@@ -71,7 +71,7 @@ def test_no_competition_unless_s_and_ds_are_positive(S, dS):
 
 
 def test_rounding_does_not_decide_whether_units_compete():
-    """While one unit fires steadily dS is 0, up to rounding."""
+    """While one unit fires steadily, dS is 0 up to rounding."""
     args = (np.ones(2), np.array([0.2, 0.3]), 0)
     for dS in (0.0, -1e-16, -1e-9):
         assert threshold_steps(*args, 1.0, dS, 0.1, 0.5, Rule())[1] < 0

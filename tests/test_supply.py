@@ -1,4 +1,4 @@
-"""What is installed is what is locked, stated and licensed; and none of it goes to the network by itself."""
+"""What is installed is locked, stated and licensed, and none of it uses the network by itself."""
 
 import ast
 import importlib.util
@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 OPTIONAL = ("cupy", "faery", "matplotlib", "optuna", "tonic", "torch")
-# Stops at the first use of the network, whoever would catch an error.
+# Stops at the first use of the network, even if the program would catch an error.
 OFFLINE = """
 import os, sys
 def forbid(event, about):
@@ -57,7 +57,7 @@ def stated(*extras):
 
 
 def locked(python):
-    """Version of each package that the lock has for a version of Python."""
+    """Version of each package in the lock, for a version of Python."""
     lines = re.findall(r"^(\S.*?) \\$", (ROOT / "requirements" / "dev.lock").read_text(), re.MULTILINE)
     here = {"python_version": python, "python_full_version": f"{python}.9", "sys_platform": "linux"}
     pins = [one for one in map(Requirement, lines) if not one.marker or one.marker.evaluate(here)]
@@ -82,7 +82,7 @@ def test_the_oldest_versions_are_those_that_pyproject_states():
     assert {name: f"=={number + '.0' * (2 - number.count('.'))}" for name, number in lowest.items()} == oldest
 
 
-def test_the_licences_page_is_of_what_is_installed():
+def test_the_licences_page_matches_what_is_installed():
     page = LICENCES.PAGE.read_text()
     rows = dict(re.findall(r"^\| (\S+) \| \w+ \| (.+) \|$", page, re.MULTILINE))
     for extra, lines in EXTRAS.items():
@@ -90,7 +90,7 @@ def test_the_licences_page_is_of_what_is_installed():
             assert {one.name for one in map(Requirement, lines)} - {"timesurf"} <= rows.keys()
     pins = locked("3.11")
     for name in LICENCES.needed([*LICENCES.PROJECT["dependencies"], *EXTRAS["plots"]]):
-        if version(name) == pins.get(name):  # another version may say it otherwise
+        if version(name) == pins.get(name):  # another version may state it differently
             assert rows[name] == LICENCES.licence(name), f"{name}: make licences"
 
 
@@ -119,7 +119,7 @@ def test_no_network_and_no_optional_package_is_used(program, tmp_path):
     assert ended.returncode == 0, ended.stderr
 
 
-def test_the_network_would_be_noticed():
+def test_use_of_the_network_would_be_noticed():
     program = OFFLINE + "import socket\ntry: socket.create_connection(('localhost', 9))\nexcept OSError: pass"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == 77
 

@@ -1,89 +1,86 @@
-"""The page of the reference: every module that can be imported here, in groups. Written when the site is built."""
+"""Write `reference.rst`: which modules the reference shows, by room. Sphinx makes one page per module from it.
+
+A module that only its neighbours call has no page. One that needs a package which is not installed is left out.
+"""
 
 import importlib
-import inspect
+import importlib.util
 import pkgutil
 from pathlib import Path
 
 MOST_USED = (
-    "estimator.Sup3rClassifier", "model.Network", "events.Recordings", "layers.Window", "layers.Tile", "layers.Full",
-    "rule.Rule", "presets.Preset", "engines.Outcome",
+    "estimator.Sup3rClassifier", "network.Network", "events.Recordings", "layers.Window", "layers.Tile", "layers.Full",
+    "rule.Rule", "live.session.Session", "live.backlog.Backlog", "learning.checkpoints.Checkpoints", "engines.Outcome",
 )  # fmt: skip
-GROUPS = {
-    "Events and data": ("events", "io", "transforms", "datasets", "times"),
-    "The network and the rule": ("layers", "rule", "init", "model", "estimator", "presets", "modelfile"),
-    "Learning": ("training", "checkpoints", "adapting", "growth", "together", "search"),
-    "Live streams": ("stream", "backlog"),
-    "Many machines, many settings": ("cluster", "decisions", "remote", "search"),
-    "Figures and pictures": ("metrics", "plots", "report"),
-    "Engines": ("engines",),
-    "What Sup3r is compared with": ("baselines", "bench"),
+ROOMS = {  # "room.*" stands for every module of a room
+    "Events and data": ("events", "times", "transforms", "io.*", "datasets.*"),
+    "The network and the rule": ("layers", "rule", "network", "estimator", "presets", "modelfile"),
+    "Learning": (
+        "learning.start", "learning.trainer", "learning.adapt", "learning.grow", "learning.checkpoints",
+        "learning.together",
+    ),
+    "Search": ("search", "search.space"),
+    "Live streams": ("live.session", "live.backlog"),
+    "Decisions, figures and pictures": ("metrics", "results.*", "plots", "report"),
+    "Engines": (
+        "engines", "engines.reference", "engines.cpu.engine", "engines.cuda.engine", "engines.dask.workers",
+        "engines.dask.cluster",
+    ),
+    "Files and addresses": ("storage.remote",),
+    "The paper's tables, other methods and measurements": ("paper.*", "baselines.*", "bench.*"),
     "Errors": ("errors",),
-}
-HIDDEN = ("cli", "__main__", "files", "filters", "mapped")  # a page of its own; helpers without a user
-INSIDE = (  # kernels and helpers that only their neighbours call
-    "bench.machine", "bench.workloads", "datasets.exposure", "engines.cudablocks", "engines.cudaplan",
-    "engines.exchange", "engines.geometry", "engines.lanes", "engines.online", "engines.frozen", "engines.plan",
-    "engines.vector", "plots.checks",
+}  # fmt: skip
+INSIDE = (  # modules of these rooms that only their neighbours call
+    "bench.workloads", "datasets.exposure", "datasets.exposure_cuda", "io.aedat4", "results.machine",
 )  # fmt: skip
-
-
-def modules(package):
-    """All modules of the package by name; those that need what is not installed are left out."""
-    found = {}
-    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        name = info.name.removeprefix(f"{package.__name__}.")
-        if name in INSIDE or name.split(".")[0] in HIDDEN or any(part.startswith("_") for part in name.split(".")):
-            continue
-        try:
-            found[name] = importlib.import_module(info.name)
-        except ImportError:
-            continue
-    return {name: module for name, module in found.items() if not _told_by_package(name, found)}
-
-
-def _told_by_package(name, found):
-    """Whether the package above offers everything that this module defines, and so documents it."""
-    above = found.get(name.rpartition(".")[0])
-    offered = getattr(above, "__all__", ())
-    mine = [
-        n
-        for n, v in vars(found[name]).items()
-        if not n.startswith("_")
-        and (inspect.isclass(v) or inspect.isfunction(v))
-        and v.__module__ == found[name].__name__
-    ]
-    return bool(offered) and set(mine) <= set(offered)
 
 
 def write(folder):
-    """`reference.rst`, from which autosummary makes a page a module."""
-    import timesurf
-
-    found = modules(timesurf)
+    """Write `reference.rst` into this folder, unless it is there already with the same text."""
     lines = [
         "Reference", "=========", "",
         "Every public name, from the docstrings of the code. What needs a GPU or PyTorch is listed where that is",
-        "installed.", "",
+        "installed. Terms are explained in the :doc:`glossary`.", "",
         "Most used", "---------", "",
+        "These names can be imported from ``timesurf`` itself.", "",
         ".. autosummary::", "   :nosignatures:", "",
         *(f"   timesurf.{name}" for name in MOST_USED), "",
-        "The names above can be imported from ``timesurf`` itself, except those of ``presets``.", "",
     ]  # fmt: skip
-    left = dict(found)
-    for title, heads in GROUPS.items():
-        names = [name for head in heads for name in left if name == head or name.startswith(f"{head}.")]
-        left = {name: module for name, module in left.items() if name not in names}
-        lines += _group(title, names)
-    lines += _group("Others", list(left))
+    for title in ROOMS:
+        names = shown(title)
+        lines += [title, "-" * len(title), "", ".. autosummary::", "   :toctree: api", ""]
+        lines += [*(f"   {name}" for name in names), ""]
     text = "\n".join(lines)
     path = Path(folder) / "reference.rst"
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
 
 
-def _group(title, names):
-    if not names:
-        return []
-    table = [".. autosummary::", "   :toctree: api", "", *(f"   timesurf.{name}" for name in names), ""]
-    return [title, "-" * len(title), "", *table]
+def shown(*titles):
+    """Full names of the modules that the reference shows, of these rooms or of all."""
+    patterns = [pattern for title in titles or ROOMS for pattern in ROOMS[title]]
+    return [name for pattern in patterns for name in _modules(pattern) if _importable(name)]
+
+
+def _modules(pattern):
+    """Full names of the modules that a pattern stands for."""
+    name = f"timesurf.{pattern.removesuffix('.*')}"
+    if importlib.util.find_spec(name) is None:
+        raise LookupError(f"docs/_ext/reference.py shows {name}, which does not exist.")
+    if not pattern.endswith(".*"):
+        return [name]
+    room = importlib.import_module(name)
+    inside = {f"timesurf.{module}" for module in INSIDE}
+    found = sorted(info.name for info in pkgutil.iter_modules(room.__path__, f"{name}."))
+    return [module for module in found if module not in inside]
+
+
+def _importable(name):
+    """Whether the module can be imported with the packages that are installed here."""
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        if (error.name or "").startswith("timesurf"):
+            raise
+        return False
+    return True

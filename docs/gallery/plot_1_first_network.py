@@ -3,7 +3,7 @@ A first network and its features
 ================================
 
 Two sentences, ``v/vyty`` and ``vxvyty``, are written by noisy pixels. They differ in one character. A network of three
-layers learns to tell them apart, with three units in the first layer for five characters.
+layers learns to distinguish them, with three units in the first layer for five characters.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +17,8 @@ train, test = sentences.make(500, seed=1), sentences.make(200, seed=2)
 print(train)
 
 # %%
-# What goes in
-# ------------
+# The input
+# ---------
 #
 # One recording of each sentence: how often every pixel fired in 10 ms.
 
@@ -35,7 +35,7 @@ plt.show()
 # Learning
 # --------
 #
-# The first layer sees characters, the second words, the last sentences: one unit a class. The rule is the default one.
+# The first layer sees characters, the second words, the last sentences: one unit per class. The rule has its defaults.
 
 layers = [
     Tile((5, 5), units=3, tau="2 ms"),
@@ -45,22 +45,22 @@ layers = [
 classifier = Sup3rClassifier(layers, random_state=0).fit(train)
 network = classifier.network_
 figures = network.evaluate(test)
-print(f"recordings told right  {classifier.score(test):8.2%}")
-print(f"output events right    {figures['accuracy']:8.2%}")
-print(f"events kept            {figures['kept']:8.2%}")
+print(f"recording accuracy  {classifier.score(test):8.2%}")
+print(f"event accuracy      {figures['event_accuracy']:8.2%}")
+print(f"events kept         {figures['kept']:8.2%}")
 
 # %%
-# The same layers with k-means' centroids, for comparison: HOTS as it was before. They pass every event.
+# The same layers with centroids from k-means, for comparison: HOTS without Sup3r. They let every event pass.
 
 kmeans = hots.fit_kmeans(classifier.__class__(layers, passes=0, random_state=0).fit(train).network_, train)
 other = kmeans.evaluate(test)
-print(f"k-means: output events right {other['accuracy']:.2%}, kept {other['kept']:.2%}")
+print(f"k-means: event accuracy {other['event_accuracy']:.2%}, events kept {other['kept']:.2%}")
 
 # %%
-# What the first layer became
-# ---------------------------
+# What the first layer learned
+# ----------------------------
 #
-# Sup3r's units rest where the two sentences differ. k-means spends its units on what is frequent.
+# Sup3r's units represent what differs between the two sentences. k-means uses its units for what is frequent.
 
 trace = network.trace(test)
 output = trace.winner[trace.passed == 3, 0]
@@ -75,10 +75,10 @@ axes[1, 0].set_ylabel("Sup3r")
 plt.show()
 
 # %%
-# One pass after another
-# ----------------------
+# Pass by pass
+# ------------
 #
-# ``history`` has one entry a pass: how well the network did on recordings just before it learnt from them.
+# ``history`` has one entry per pass: the figures of each recording just before the network learned from it.
 
 for n, line in enumerate(network.history, start=1):
-    print(f"pass {n}: {line['accuracy']:.1%} of output events right, {line['kept']:.1%} kept")
+    print(f"pass {n}: event accuracy {line['event_accuracy']:.1%}, events kept {line['kept']:.1%}")

@@ -3,7 +3,7 @@ What a layer keeps and what it rejects
 ======================================
 
 Each unit of a hidden layer has a threshold. An event whose surface is further from the closest unit than that is
-rejected: no layer above hears of it. This script follows all events of 200 recordings through a trained network.
+rejected: it does not reach the layers above. This script follows all events of 200 recordings through a network.
 """
 
 import matplotlib.pyplot as plt
@@ -21,16 +21,16 @@ trace = network.trace(test)
 # --------
 
 figures = network.evaluate(test)
-print(f"{figures['events']:,} events, {figures['accuracy']:.2%} of the output right")
+print(f"{figures['events']:,} events, event accuracy {figures['event_accuracy']:.2%}")
 for k, share in enumerate(figures["kept_by_layer"], start=1):
-    print(f"  still there after layer {k}: {share:7.2%}")
+    print(f"  passed layer {k}: {share:7.2%}")
 
 # %%
 # By character
 # ------------
 #
-# ``passed`` says how many layers let an event pass. Only ``/`` and ``x`` tell the class. If they alone passed, and
-# whole, the share of events kept would be the last line.
+# ``passed`` is the number of layers that let an event pass. Only ``/`` and ``x`` determine the class. If all of their
+# events passed and no others, the share of events kept would be the one in the last line.
 
 recording = np.repeat(np.arange(len(test)), test.counts)
 place = test.coords[0] // 5
@@ -57,11 +57,11 @@ for column, label in enumerate(sentences.TASK1):
 plt.show()
 
 # %%
-# When it errs
-# ------------
+# When it is wrong
+# ----------------
 #
-# A surface starts empty. Until a few pixels of an ``x`` have fired it may look like a ``/``. So the wrong output events
-# come early in a recording.
+# A surface starts empty. Until a few pixels of an ``x`` have fired, it may look like a ``/``. So most wrong output
+# events come early in a recording.
 
 out = trace.passed == 3
 right = network.classes[trace.winner[out, -1]] == test.labels[recording[out]]
@@ -72,5 +72,5 @@ print(f"{(~right).sum()} of {len(right):,} output events are wrong, {wrong[0]} o
 
 fig, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")
 ax.stairs(wrong / len(test), edges, fill=True, color="C3")
-ax.set(xlabel="ms since the recording began", ylabel="wrong output events\na recording")
+ax.set(xlabel="ms since the start of the recording", ylabel="wrong output events\nper recording")
 plt.show()

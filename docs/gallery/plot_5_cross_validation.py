@@ -2,9 +2,9 @@
 Cross-validation with scikit-learn
 ==================================
 
-``Sup3rClassifier`` keeps scikit-learn's conventions, and ``Recordings`` can be split like rows. So scikit-learn's own
+``Sup3rClassifier`` follows scikit-learn's conventions, and ``Recordings`` can be split like rows. So scikit-learn's own
 tools work on event streams. The data: four shapes seen by a simulated event camera. Only the first 50 ms are used,
-and half of the events: whole recordings, 160 of them, were all told right for every tau tried.
+and half of the events: 160 whole recordings were all classified correctly with every tau that was tried.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ rng = np.random.default_rng(0)
 
 
 def shape(name):
-    """A picture of 28 x 28, 1 where there is ink; place and size at random."""
+    """A picture of 28 x 28, 1 where there is ink; place and size are random."""
     x, y = np.meshgrid(np.arange(28), np.arange(28))
     cx, cy, r = *rng.uniform(12, 16, 2), rng.uniform(6, 9)
     u, v = np.abs(x - cx), np.abs(y - cy)
@@ -47,8 +47,8 @@ for ax, one in zip(axes, recordings[:4], strict=True):
 plt.show()
 
 # %%
-# Three folds, for three lengths of the first layer's memory. 64 recordings to learn from and 32 to test on in each, so
-# one recording is worth 3 points of its fold.
+# Three folds, for three time constants of the first layer, with 64 recordings to learn from and 32 to test on in each.
+# So one recording is 3 points of its fold.
 
 folds = StratifiedKFold(3, shuffle=True, random_state=0)
 taus = ("0.3 ms", "3 ms", "30 ms")
@@ -61,7 +61,7 @@ for tau in taus:
     )  # fmt: skip
     scores[tau] = cross_val_score(classifier, recordings, recordings.labels, cv=folds)
     each = ", ".join(f"{score:.1%}" for score in scores[tau])
-    print(f"tau {tau:>6}: {scores[tau].mean():.1%} of recordings right; by fold {each}")
+    print(f"tau {tau:>6}: recording accuracy {scores[tau].mean():.1%}; by fold {each}")
 
 # %%
 
@@ -69,8 +69,8 @@ fig, ax = plt.subplots(figsize=(5, 3), layout="constrained")
 for place, tau in enumerate(taus):
     ax.plot(np.full(3, place) + np.linspace(-0.08, 0.08, 3), scores[tau], "o", color="C0")
     ax.hlines(scores[tau].mean(), place - 0.2, place + 0.2, color="black")
-ax.axhline(1 / 4, color="grey", linestyle=":", label="by chance")
-ax.set(xticks=range(3), xlabel="tau of the first layer", ylabel="recordings right", ylim=(0, 1.03))
+ax.axhline(1 / 4, color="grey", linestyle=":", label="chance")
+ax.set(xticks=range(3), xlabel="tau of the first layer", ylabel="recording accuracy", ylim=(0, 1.03))
 ax.set_xticklabels(taus)
 ax.legend(loc="lower right")
 plt.show()

@@ -2,7 +2,7 @@
 Surface, layer, threshold, S
 ============================
 
-Draws the four pictures of :doc:`/idea` from one recording and one network, trained on the spot.
+Draws the four pictures of :doc:`/idea` from one recording and one network that it trains.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ network = SENTENCES.network(train, sentences.TASK1, seed=0).fit(train, **SENTENC
 
 # %%
 # A time surface: what fired around an event, and how long ago. Here the second character of one recording, an x, as the
-# first layer sees it when 5, 20 and 100 of its events have come.
+# first layer sees it after 5, 20 and 100 of its events.
 
 one = test[1]
 x, y = one.coords
@@ -59,7 +59,7 @@ plt.show()
 
 # %%
 # A threshold: an event further from its unit than the unit's threshold is rejected. Distances of all events of 40
-# recordings to the unit that is closest to them, by the character that they belong to.
+# recordings to the unit that is closest to them, by character.
 
 trace = network.trace(test)
 letters = np.array([list(label) for label in test.labels])
@@ -82,13 +82,13 @@ for n, ax in enumerate(axes):
 axes[-1].set_xlabel("distance; grey: rejected")
 plt.show()
 
-print("share that the first layer passes, by character:")
+print("share of events that pass the first layer, by character:")
 for name in "v/xyt":
     print(f"  {name}  {(trace.passed[character == name] > 0).mean():7.2%}")
 
 # %%
-# S: 1 while one unit fires alone and says the right class, -1 if it says a wrong one, 0 if all fire at once. The S of
-# the last layer, over the output events of one recording, before and after learning.
+# S: 1 while one unit fires alone and its class is right, -1 if its class is wrong, 0 if all fire at once. The S of the
+# last layer, over the output events of one recording, before and after learning.
 
 fig, axes = plt.subplots(2, 1, figsize=(9, 4.4), layout="constrained", sharex=True)
 for ax, net, title in zip(axes, (untrained, network), ("before learning", "after"), strict=True):
@@ -99,7 +99,7 @@ for ax, net, title in zip(axes, (untrained, network), ("before learning", "after
     ax.axhline(0, color="grey", linewidth=0.8)
     ax.set(ylim=(-1.08, 1.08), ylabel="S of the last layer")
     ax.set_title(
-        f"{title}: {evaluated['accuracy']:.1%} of events right, {evaluated['kept']:.1%} kept, "
+        f"{title}: event accuracy {evaluated['event_accuracy']:.1%}, kept {evaluated['kept']:.1%}, "
         f"mean |S| {metrics.sparsity(net.trace(test))[-1]:.2f} (40 recordings)"
     )
 axes[-1].set_xlabel("ms of one recording")

@@ -23,7 +23,7 @@ from timesurf.bench import scaling, workloads
 from timesurf.engines import Options, pack
 from timesurf.engines.cpu import engine as cpu
 from timesurf.engines.dask import cluster
-from timesurf.engines.dask.exchange import ThinSums
+from timesurf.engines.dask.exchange import SparseSums
 from timesurf.engines.dask.workers import Workers
 from timesurf.events import Recordings
 from timesurf.io import npz
@@ -112,7 +112,7 @@ def _touched(data: Recordings, sizes: tuple[int, ...]) -> list[dict[str, int]]:
         batch = pack(some, network.class_numbers(some))
         whole = [(0, len(dealt))]
         (sums,) = cpu.learn_lanes(network.stages, network.parameters, _RULE, batch, options, dealt, whole)[1]
-        rows.append({"recordings": size, "bytes": ThinSums.of(sums).nbytes, "of": sums.centroids.nbytes})
+        rows.append({"recordings": size, "bytes": SparseSums.of(sums).nbytes, "of": sums.centroids.nbytes})
     return rows
 
 

@@ -1,7 +1,7 @@
 """One algorithm, several engines, one signature.
 
 An engine is a module, or an object, with the functions of `Engine`. All take the network as `stages` (its layers in
-their places), its `Parameters`, and a `Batch` of events; the two that learn change the parameters in place.
+their places), its `Parameters`, and a `Batch` of events; the two that learn change the parameters in place::
 
     infer(stages, parameters, batch, options, trace=False)   -> Outcome
     learn_online(stages, parameters, rule, batch, options)   -> Outcome   weights change after each event
@@ -11,26 +11,30 @@ their places), its `Parameters`, and a `Batch` of events; the two that learn cha
 
 State (time contexts, feedback, previous S) starts empty at each recording.
 
-| engine      | what it is                                                             |
-|-------------|------------------------------------------------------------------------|
-| `reference` | NumPy, written straight from the equations: the oracle of every test   |
-| `cpu`       | numba kernels that avoid most of the work, on all cores: the default   |
-| `cuda`      | the same on an NVIDIA GPU; online learning falls back to `cpu`         |
+=============  ======================================================================
+engine         what it is
+=============  ======================================================================
+``reference``  NumPy, written straight from the equations: the oracle of every test
+``cpu``        numba kernels that avoid most of the work, on all cores: the default
+``cuda``       the same on an NVIDIA GPU; online learning falls back to ``cpu``
+=============  ======================================================================
 
-`"auto"` is `cuda` where there is a GPU and CuPy, else `cpu`. An engine may also be an object:
-`engines.dask.workers.Workers(client)` is the workers of a Dask cluster.
+``"auto"`` is ``cuda`` where there is a GPU and CuPy, else ``cpu``. An engine may also be an object:
+`engines.dask.workers.Workers` runs on the workers of a Dask cluster.
 
-What only some engines can do is a protocol of its own, and callers ask for it with `isinstance`:
+What only some engines can do is a protocol of its own, and callers ask for it with ``isinstance``:
 
-| power          | function     | who has it             | what for                                                   |
-|----------------|--------------|------------------------|------------------------------------------------------------|
-| `TakesDataSet` | `infer_all`  | `cuda`, `Workers`      | inference over recordings whose events travel to the engine |
-| `TakesPass`    | `learn_pass` | `cuda`                 | all batches of a pass, many networks side by side          |
-| `TakesPart`    | `learn_part` | `Workers`              | a batch of recordings, spread over machines                |
-| `TakesLanes`   | `learn_lanes`| `cpu`, `cuda`          | parts of a batch, summed but not applied                   |
-| `Clusters`     | `kmeans`     | `cuda`                 | k-means where the surfaces already are                     |
+==============  ===============  =====================  ============================================================
+protocol        function         engines                purpose
+==============  ===============  =====================  ============================================================
+`TakesDataSet`  ``infer_all``    ``cuda``, `Workers`    inference over recordings whose events travel to the engine
+`TakesPass`     ``learn_pass``   ``cuda``               all batches of a pass, many networks side by side
+`TakesPart`     ``learn_part``   `Workers`              a batch of recordings, spread over machines
+`TakesLanes`    ``learn_lanes``  ``cpu``, ``cuda``      parts of a batch, summed but not applied
+`Clusters`      ``kmeans``       ``cuda``               k-means where the surfaces already are
+==============  ===============  =====================  ============================================================
 
-A network that an engine does not support runs on `cpu` instead, with one line of log that says why: see `choose`.
+A network that an engine does not support runs on ``cpu`` instead, with one line in the log that says why: see `choose`.
 """
 
 from __future__ import annotations

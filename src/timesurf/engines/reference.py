@@ -1,6 +1,6 @@
 """The reference engine: NumPy, float64, one event at a time, written straight from the equations.
 
-Slow and obvious. Every other engine is tested against it.
+It is slow and obvious; every other engine is tested against it.
 """
 
 from __future__ import annotations
@@ -17,27 +17,51 @@ Stages = tuple[Stage, ...]
 
 
 class Memory:
-    """What a layer remembers within one recording."""
+    """What a layer remembers within one recording.
+
+    Attributes
+    ----------
+    T : array
+        Time of the last input event at every place, per polarity.
+    FT : array
+        Time of the last output event at every output place, per unit.
+    S : array
+        S of the previous output event at every output place.
+    """
 
     def __init__(self, stage: Stage) -> None:
-        self.T = np.full((*stage.field, stage.polarities), -np.inf)  # last time of every input
-        self.FT = np.full((*stage.output_field, stage.units), -np.inf)  # last time of every output
-        self.S = np.zeros(stage.output_field)  # S of the previous output at each place
+        self.T = np.full((*stage.field, stage.polarities), -np.inf)
+        self.FT = np.full((*stage.output_field, stage.units), -np.inf)
+        self.S = np.zeros(stage.output_field)
 
 
 @dataclass(slots=True)
 class Step:
-    """One event in one layer."""
+    """One event in one layer.
 
-    ts: Array  # its time surface
-    dist: Array  # distance of every centroid
-    fired: int  # the closest one
-    passed: bool  # whether the layer lets the event pass
-    x: Place  # where the output goes
+    Attributes
+    ----------
+    ts : array
+        The event's time surface.
+    dist : array
+        Distance of the surface to the centroid of every unit.
+    fired : int
+        The closest unit.
+    passed : bool
+        Whether the layer lets the event pass.
+    x : tuple of int
+        Place of the output event.
+    """
+
+    ts: Array
+    dist: Array
+    fired: int
+    passed: bool
+    x: Place
 
 
 def supports(stages: Stages, *, online: bool = False) -> str:
-    """Every network, online and in batches."""
+    """Empty: this engine runs every network, online and in batches."""
     return ""
 
 
@@ -52,7 +76,7 @@ def learn_online(
     stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
 ) -> Outcome:
     """Run the events and update the parameters after each."""
-    return _run(stages, parameters, batch, rule=rule, learnt=parameters)
+    return _run(stages, parameters, batch, rule=rule, learned=parameters)
 
 
 def learn_batch(
@@ -60,7 +84,7 @@ def learn_batch(
 ) -> Outcome:
     """Run the events with frozen parameters, sum the updates, apply them once."""
     total = Parameters(Units(*(np.zeros_like(array) for array in units.arrays)) for units in parameters)
-    outcome = _run(stages, parameters, batch, rule=rule, learnt=total)
+    outcome = _run(stages, parameters, batch, rule=rule, learned=total)
     for units, step in zip(parameters, total, strict=True):
         free = ~units.frozen
         units.centroids[free] += step.centroids[free]
@@ -69,7 +93,7 @@ def learn_batch(
 
 
 def surfaces(stages: Stages, parameters: Parameters, batch: Batch, layer: int) -> Array:
-    """Time surfaces of all events that reach a layer, one row a event."""
+    """Time surfaces of all events that reach a layer, one row per event."""
     rows: list[Array] = []
     _run(stages[: layer + 1], parameters, batch, seen=rows)
     return np.array(rows).reshape(len(rows), *stages[layer].surface_shape)
@@ -82,10 +106,10 @@ def _run(
     *,
     trace: bool = False,
     rule: Rule | None = None,
-    learnt: Parameters | None = None,
+    learned: Parameters | None = None,
     seen: list[Array] | None = None,
 ) -> Outcome:
-    """Every event of every recording; updates by the rule go into `learnt`, surfaces of the top layer into `seen`."""
+    """Run every event of every recording; add updates to `learned`, and surfaces of the top layer to `seen`."""
     outcome = Outcome.empty(stages, batch, trace=trace)
     shape = (*stages[0].field, stages[0].polarities)
     for r, label in enumerate(batch.label):
@@ -100,8 +124,8 @@ def _run(
             if len(steps) == len(stages) and steps[-1].passed:
                 outcome.votes[r, steps[-1].fired] += 1
                 S, dS = judge(stages, memories, steps, t, int(label))
-                if rule is not None and learnt is not None:
-                    learn(parameters, rule, steps, S, dS, learnt)
+                if rule is not None and learned is not None:
+                    learn(parameters, rule, steps, S, dS, learned)
             outcome.kept[r, : len(steps)] += [step.passed for step in steps]
             if trace and outcome.trace is not None:
                 outcome.trace.winner[i, : len(steps)] = [step.fired for step in steps]
@@ -114,10 +138,10 @@ def _run(
 
 
 def forward(stages: Stages, parameters: Parameters, memories: list[Memory], x: Place, p: int, t: float) -> list[Step]:
-    """One event up the hierarchy, until a layer rejects it."""
+    """Run one event through the layers, until one rejects it; one `Step` per layer that it reached."""
     steps = []
     for stage, memory, units in zip(stages, memories, parameters, strict=False):
-        memory.T[(*x, p)] = t  # written before it is read, so the event's own entry is 1
+        memory.T[(*x, p)] = t  # written before the surface is read, so the event's own entry is 1
         ts = np.exp(-(t - neighbourhood(stage, memory.T, x)) / stage.tau)
         dist = np.sqrt(((ts - units.centroids) ** 2).reshape(stage.units, -1).sum(axis=1))
         f = int(np.argmin(dist))  # ties: the lowest index
@@ -131,7 +155,7 @@ def forward(stages: Stages, parameters: Parameters, memories: list[Memory], x: P
 
 
 def neighbourhood(stage: Stage, T: Array, x: Place) -> Array:
-    """The part of T around x; entries outside the field never fired."""
+    """The part of T in the neighbourhood of x; entries outside the field have never fired."""
     cut = np.full(stage.surface_shape, -np.inf)
     corner = stage.layer.corner(x)
     low = [max(c, 0) for c in corner]
@@ -142,7 +166,7 @@ def neighbourhood(stage: Stage, T: Array, x: Place) -> Array:
 
 
 def judge(stages: Stages, memories: list[Memory], steps: list[Step], t: float, label: int) -> tuple[Array, Array]:
-    """S and dS of every layer for an event that reached the last."""
+    """S and dS of every layer, for an event that reached the last one."""
     G = sign(steps[-1].fired, label)
     S, dS = np.empty(len(steps)), np.empty(len(steps))
     for k, (stage, memory, step) in enumerate(zip(stages, memories, steps, strict=True)):
@@ -153,8 +177,8 @@ def judge(stages: Stages, memories: list[Memory], steps: list[Step], t: float, l
     return S, dS
 
 
-def learn(parameters: Parameters, rule: Rule, steps: list[Step], S: Array, dS: Array, learnt: Parameters) -> None:
-    """Every layer learns from the S of the layer above it; the last from its own."""
+def learn(parameters: Parameters, rule: Rule, steps: list[Step], S: Array, dS: Array, learned: Parameters) -> None:
+    """Update every layer from S and dS of the layer above it, the last layer from its own."""
     rates = rule.per_layer(len(steps))
     for k, step in enumerate(steps):
         above = min(k + 1, len(steps) - 1)
@@ -164,7 +188,7 @@ def learn(parameters: Parameters, rule: Rule, steps: list[Step], S: Array, dS: A
         th_steps = threshold_steps(th, step.dist, f, S[above], dS[above], gamma * dS[above] + delta * S[above], d, rule)
         free = ~parameters[k].frozen
         if free[f]:
-            learnt[k].centroids[f] += c_step
-        learnt[k].thresholds[free] += th_steps[free]
-        if learnt is parameters:
+            learned[k].centroids[f] += c_step
+        learned[k].thresholds[free] += th_steps[free]
+        if learned is parameters:
             th[free] = np.maximum(th[free], 0)

@@ -1,1 +1,1 @@
-"""A network at work on a stream of events."""
+"""A network on a live stream of events: sessions, and a bounded queue in front of them."""

@@ -1,4 +1,4 @@
-"""Batches on the workers of a Dask cluster: the same bits as here, whoever dies on the way."""
+"""Batches on the workers of a Dask cluster are bit-identical to the CPU engine, even if workers fail."""
 
 import os
 import pickle
@@ -21,17 +21,17 @@ from timesurf.io import npz
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed")
 
-from timesurf.engines.dask.exchange import News, Thin, ThinSums  # noqa: E402
+from timesurf.engines.dask.exchange import Sparse, SparseSums, Update  # noqa: E402
 from timesurf.engines.dask.workers import Workers  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # Dask leaves sockets of killed workers, and tells of ports
+pytestmark = pytest.mark.filterwarnings("ignore")  # Dask leaves sockets of killed workers open, and warns about ports
 HOW = {"passes": 2, "batch_size": 40, "decay": True, "keep": 0.7}
 OPTIONS = Options("float32")
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """In a mapped file."""
+    """Recordings in a memory-mapped file."""
     path = tmp_path_factory.mktemp("data") / "strokes.npz"
     npz.write(path, workloads.strokes(120, events=2500, spread=0.28))
     return npz.read(path)
@@ -49,8 +49,8 @@ def started(data, engine):
     return network
 
 
-class Told:
-    """The CPU engine, which notes the weights and the events of every batch."""
+class Recorder:
+    """The CPU engine; records the weights and the events of every batch."""
 
     infer, surfaces = staticmethod(cpu.infer), staticmethod(cpu.surfaces)
 
@@ -64,8 +64,8 @@ class Told:
 
 @pytest.fixture(scope="module")
 def alone(data):
-    """Trained here; and what went into every batch."""
-    engine = Told()
+    """A network trained without workers, and what went into every batch."""
+    engine = Recorder()
     return started(data, engine).train(data, **HOW), engine.batches
 
 
@@ -80,7 +80,7 @@ def sums_of(network, some):
 
 
 def size(sums):
-    """Bytes: a bit for eight values, those eight where any is not 0, and the small arrays."""
+    """Bytes: one bit per eight values, these eight where any is not 0, and the small arrays."""
     eights = sums.centroids.reshape(-1, 8).view("u4")
     return int((eights != 0).any(axis=1).sum()) * 32 + -(-len(eights) // 8) + sums.gains.nbytes + sums.thresholds.nbytes
 
@@ -142,8 +142,8 @@ def test_other_events_with_the_same_times_are_other_events(client, data):
         np.testing.assert_array_equal(votes, cpu.infer(of.stages, of.parameters, pack(some), OPTIONS).votes)
 
 
-def test_a_batch_that_was_interrupted_is_not_told_twice(client, data, alone, monkeypatch):
-    """Workers that had learnt of a batch which then never ended are told the weights anew."""
+def test_a_batch_that_failed_is_not_applied_twice(client, data, alone, monkeypatch):
+    """Workers that received the sums of a batch which then failed are sent all weights."""
     workers = Workers(client)
     network = started(data, workers).partial_fit(data[:40], batch_size=40)
     with monkeypatch.context() as broken:
@@ -155,7 +155,7 @@ def test_a_batch_that_was_interrupted_is_not_told_twice(client, data, alone, mon
     assert network.parameters.same(here.parameters)
 
 
-def test_a_cluster_is_looked_at_before_work_is_sent(client):
+def test_a_cluster_is_checked_before_work_is_sent(client):
     with cluster.connect(client.scheduler.address) as again:
         assert len(again.nthreads()) == 2
     with (
@@ -167,7 +167,7 @@ def test_a_cluster_is_looked_at_before_work_is_sent(client):
             pass
 
 
-def test_workers_have_engines_that_can_share_a_batch(client):
+def test_workers_need_an_engine_that_can_share_a_batch(client):
     with pytest.raises(SettingError, match="cpu, cuda, auto"):
         Workers(client, engine="reference")
 
@@ -180,7 +180,7 @@ def test_four_workers_and_one(data, alone):
 
 
 @pytest.mark.slow
-def test_workers_that_die_in_the_middle_of_a_batch_change_nothing(data):
+def test_workers_that_fail_in_the_middle_of_a_batch_change_nothing(data):
     how = HOW | {"passes": 12, "decay": False}
     with cluster.connect("local", workers=2) as client:
         batches, killed = 0, []
@@ -190,39 +190,39 @@ def test_workers_that_die_in_the_middle_of_a_batch_change_nothing(data):
             killed.append(pids[0])
             os.kill(pids[0], signal.SIGKILL)
 
-        def told(_):
+        def count(_):
             nonlocal batches
             batches += 1
             if batches % 7 == 1:
                 threading.Timer(0.02, kill).start()  # a batch takes longer
 
-        network = started(data, Workers(client)).train(in_memory(data), progress=told, **how)
+        network = started(data, Workers(client)).train(in_memory(data), progress=count, **how)
     assert (batches, len(killed)) == (36, 6)
     assert same(network, started(data, "cpu").train(data, **how))
 
 
-def test_who_lacks_the_version_before_is_told_all(alone):
+def test_a_worker_without_the_version_before_needs_all_weights(alone):
     network, batches = alone
     (before, rule, batch), (after, *_) = batches[:2]
     dealt = cpu.deal(network.stages, np.diff(batch.offsets), OPTIONS)
     ((sums,)) = cpu.learn_lanes(network.stages, before, rule, batch, OPTIONS, dealt, [(0, len(dealt))])[1]
-    news = News("n", 2, ThinSums.of(sums))
-    assert news.after(network.stages, 1, before).same(after)
+    update = Update("n", 2, SparseSums.of(sums))
+    assert update.applied_to(network.stages, 1, before).same(after)
     assert not before.same(after)
-    assert news.after(network.stages, 2, after) is after
-    assert news.after(network.stages, 0, before) is None
-    assert news.after(network.stages, -1, None) is None
-    assert News("n", 2, after).after(network.stages, -1, None) is after
+    assert update.applied_to(network.stages, 2, after) is after
+    assert update.applied_to(network.stages, 0, before) is None
+    assert update.applied_to(network.stages, -1, None) is None
+    assert Update("n", 2, after).applied_to(network.stages, -1, None) is after
 
 
-def test_sums_of_a_few_entries_travel_thin(data, alone):
+def test_sums_of_a_few_entries_travel_sparse(data, alone):
     network, _ = alone
     sums = sums_of(network, data[:2])
-    thin = ThinSums.of(sums)
-    assert thin.nbytes < sums.centroids.nbytes / 2
-    whole = thin.whole(network.stages)
+    sparse = SparseSums.of(sums)
+    assert sparse.nbytes < sums.centroids.nbytes / 2
+    dense = sparse.dense()
     for name in ("centroids", "gains", "thresholds"):
-        assert getattr(whole, name).tobytes() == getattr(sums, name).tobytes()
+        assert getattr(dense, name).tobytes() == getattr(sums, name).tobytes()
 
 
 def test_sums_can_be_laid_out_from_layers(data, alone):
@@ -231,7 +231,7 @@ def test_sums_can_be_laid_out_from_layers(data, alone):
     table = cpu.plan_of(network.stages).table
 
     def step(sums):
-        """From centroids of 0 a step is the sum itself."""
+        """From centroids of 0, a step is the sum itself."""
         zero = network.snapshot()
         for units in zero:
             units.centroids[:] = 0
@@ -245,23 +245,23 @@ def test_sums_can_be_laid_out_from_layers(data, alone):
     assert step(cpu.Sums.of_layers(network.stages, layers)).same(step(sums))
 
 
-def test_minus_nothing_is_not_nothing():
+def test_negative_zero_is_not_zero():
     minus = np.zeros(8, np.float32) * -1
-    assert Thin.of(minus).whole(8).tobytes() == minus.tobytes()
+    assert Sparse.of(minus).dense().tobytes() == minus.tobytes()
 
 
 def test_recordings_travel_by_the_name_of_their_file(data):
-    luggage = pickle.dumps(data[5:9])
-    assert len(luggage) < 5000
-    arrived = pickle.loads(luggage)  # our own
+    pickled = pickle.dumps(data[5:9])
+    assert len(pickled) < 5000
+    arrived = pickle.loads(pickled)  # made here
     assert arrived.mapped
     np.testing.assert_array_equal(arrived.t, data[5:9].t)
     np.testing.assert_array_equal(arrived.entries(), data[5:9].entries())
     np.testing.assert_array_equal(arrived.labels, data[5:9].labels)
 
 
-def test_of_recordings_in_memory_only_those_asked_for_travel(data):
-    arrived = pickle.loads(pickle.dumps(in_memory(data)[5:9]))  # our own
+def test_only_the_selected_recordings_in_memory_travel(data):
+    arrived = pickle.loads(pickle.dumps(in_memory(data)[5:9]))  # made here
     assert len(arrived.source) == data[5:9].counts.sum()
     np.testing.assert_array_equal(arrived.entries(), data[5:9].entries())
 
@@ -269,22 +269,22 @@ def test_of_recordings_in_memory_only_those_asked_for_travel(data):
 def test_a_file_that_changed_on_the_way_is_refused(tmp_path, data):
     path = tmp_path / "some.npz"
     npz.write(path, data[:2])
-    luggage = pickle.dumps(npz.read(path))
+    pickled = pickle.dumps(npz.read(path))
     npz.write(path, data[:3])
     with pytest.raises(EventError, match="another here than elsewhere"):
-        pickle.loads(luggage)  # our own
+        pickle.loads(pickled)  # made here
     path.unlink()
     with pytest.raises(EventError, match="cannot be opened here"):
-        pickle.loads(luggage)  # our own
+        pickle.loads(pickled)  # made here
 
 
-def test_who_is_slow_gets_fewer_lanes(client):
+def test_slower_workers_receive_fewer_lanes(client):
     workers = Workers(client)
     one, other = sorted(client.nthreads())
     assert workers._shares(16) == {(0, 8): one, (8, 16): other}
-    workers._pace = {one: 3e6, other: 1e6}
+    workers._speeds = {one: 3e6, other: 1e6}
     assert workers._shares(16) == {(0, 12): one, (12, 16): other}
-    workers._pace = {one: 3e6, other: 2.8e6}  # as good as equal
+    workers._speeds = {one: 3e6, other: 2.8e6}  # nearly equal
     assert workers._shares(16) == {(0, 8): one, (8, 16): other}
 
 
@@ -296,6 +296,6 @@ def test_a_classifier_learns_on_workers_and_can_be_cloned(client, data):
     np.testing.assert_array_equal(clone(spread).fit(data).predict_proba(data[:10]), here.predict_proba(data[:10]))
 
 
-def test_what_is_no_client_is_refused():
+def test_only_a_client_is_accepted():
     with pytest.raises(MissingEngineError, match="Client is needed"):
         Workers("tcp://somewhere:8786")

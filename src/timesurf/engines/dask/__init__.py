@@ -1,1 +1,1 @@
-"""Batches on the workers of a Dask cluster."""
+"""The batch rule and inference on the workers of a Dask cluster."""

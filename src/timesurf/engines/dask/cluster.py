@@ -1,4 +1,4 @@
-"""Workers to send work to: a Dask cluster that is there, or one of this machine's cores (the extra `dask`)."""
+"""Connect to a Dask cluster, or start one on the cores of this machine (the extra `dask`)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from timesurf.errors import MissingEngineError, SettingError
 
-_PATIENCE = 30  # s
-# Dask has workers give memory back at once, which makes every large array cost a page fault for each of its pages.
+_PATIENCE = 30  # s to wait for the first worker
+# Dask makes workers return freed memory to the system at once, so every large array costs one page fault per page.
 _KEEP_MEMORY = {
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 30,
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 1 << 25,
@@ -19,9 +19,27 @@ _KEEP_MEMORY = {
 
 @contextmanager
 def connect(address: str, workers: int | None = None) -> Iterator[Any]:
-    """A client of the cluster at this address, as tcp://10.0.0.1:8786.
+    """A client of a Dask cluster, for the length of a `with` block.
 
-    "local" is one on this machine, of so many processes (None: one a core) of one thread each, gone with the block.
+    Parameters
+    ----------
+    address : str
+        Address of the scheduler, such as "tcp://10.0.0.1:8786"; "local" starts a cluster on this machine, which ends
+        with the block.
+    workers : int or None
+        Processes of the local cluster, of one thread each; None: one per core.
+
+    Yields
+    ------
+    dask.distributed.Client
+        The client.
+
+    Raises
+    ------
+    MissingEngineError
+        Dask is not installed.
+    SettingError
+        The address is not one of a scheduler, it has no workers, or these lack timesurf.
     """
     try:
         import dask
@@ -32,7 +50,7 @@ def connect(address: str, workers: int | None = None) -> Iterator[Any]:
         try:
             client = Client(address)
         except ValueError as error:
-            raise SettingError(f"{address!r} is no address of a Dask scheduler: {error}.") from error
+            raise SettingError(f"{address!r} is not the address of a Dask scheduler: {error}.") from error
         with client:
             _check(client, address)
             yield client
@@ -50,15 +68,15 @@ def connect(address: str, workers: int | None = None) -> Iterator[Any]:
 
 
 def _check(client: Any, address: str) -> None:
-    """Say what is missing there, rather than wait for it."""
+    """Refuse a cluster without workers, or whose workers lack timesurf, rather than wait for it."""
     try:
         client.wait_for_workers(1, timeout=_PATIENCE)
     except TimeoutError as error:
         raise SettingError(
-            f"The scheduler at {address} has no workers: start some, as `dask worker {address}`."
+            f"The scheduler at {address} has no workers: start some with `dask worker {address}`."
         ) from error
     without = [worker for worker, spec in client.run(find_spec, "timesurf").items() if spec is None]
     if without:
         raise SettingError(
-            f"Workers lack timesurf ({', '.join(without[:3])}): install the version that is here on all."
+            f"Workers lack timesurf ({', '.join(without[:3])}): install on all of them the version that is used here."
         )

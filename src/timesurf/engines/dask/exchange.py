@@ -1,12 +1,12 @@
-"""What a batch sends between machines: sums of steps, and of those what is not 0.
+"""What a batch sends between machines: sums of steps, without the blocks of them that are 0.
 
-A batch touches a part of a large field, so of the last layer's sums many stay 0. What travels is one bit for every few
-values, whether any of them is not, and those that are:
+A batch touches only a part of a large field, so many of the last layer's sums stay 0. The sums travel as one bit per
+block of 8 values, set where any of them is not 0, and the values of these blocks::
 
-    bytes = values / 64 + (values that travel) x (bytes of one)
+    bytes = values / 64 + (values sent) x (bytes per value)
 
-The weights themselves travel once. From then on whoever has them is told the sums of every batch, and takes the same
-step, to the same bits.
+The weights themselves travel once. From then on, a worker that has them receives the sums of every batch and applies
+them itself, with bit-identical weights as the result.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from timesurf.engines.cpu.engine import Sums, apply, plan_of
-from timesurf.engines.cpu.layout import UPDATE
-from timesurf.engines.cpu.vector import LANE as FEW  # layers are padded to whole ones
+from timesurf.engines.cpu.engine import Sums, apply
+from timesurf.engines.cpu.vector import LANE as BLOCK  # the sums of every layer are padded to whole blocks
 from timesurf.engines.data import Array, Parameters
 from timesurf.layers import Stage
 
@@ -25,56 +24,67 @@ Stages = tuple[Stage, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Thin:
-    """What of a flat array is not 0.
+class Sparse:
+    """A flat array without the blocks that are 0.
 
-    >>> whole = np.zeros(64)
-    >>> whole[5] = 1
-    >>> thin = Thin.of(whole)
-    >>> thin.values
+    Attributes
+    ----------
+    size : int
+        Values of the dense array.
+    blocks : array
+        One bit per block of the dense array: whether its values are stored.
+    values : array
+        The values of these blocks.
+
+    Examples
+    --------
+    >>> dense = np.zeros(64)
+    >>> dense[5] = 1
+    >>> sparse = Sparse.of(dense)
+    >>> sparse.values
     array([0., 0., 0., 0., 0., 1., 0., 0.])
-    >>> bool((thin.whole(64) == whole).all())
+    >>> bool((sparse.dense() == dense).all())
     True
     """
 
-    some: Array  # a bit for every FEW values
-    values: Array  # of those where it is set
+    size: int
+    blocks: Array
+    values: Array
 
     @classmethod
-    def of(cls, whole: Array) -> Thin:
-        """What is in it. Bits count: -0 is not 0."""
-        some = whole.view(f"u{whole.itemsize}").reshape(-1, FEW).any(axis=1)
-        return cls(np.packbits(some), whole.reshape(-1, FEW)[some].reshape(-1))
+    def of(cls, dense: Array) -> Sparse:
+        """Leave out the blocks whose bits are all 0; -0.0 has its sign bit set, so its block is stored."""
+        stored = dense.view(f"u{dense.itemsize}").reshape(-1, BLOCK).any(axis=1)
+        return cls(dense.size, np.packbits(stored), dense.reshape(-1, BLOCK)[stored].reshape(-1))
 
-    def whole(self, size: int) -> Array:
-        """The array again, of so many values."""
-        whole = np.zeros((size // FEW, FEW), self.values.dtype)
-        whole[np.unpackbits(self.some, count=len(whole)).view(np.bool_)] = self.values.reshape(-1, FEW)
-        return whole.reshape(-1)
+    def dense(self) -> Array:
+        """The whole array again."""
+        dense = np.zeros((self.size // BLOCK, BLOCK), self.values.dtype)
+        dense[np.unpackbits(self.blocks, count=len(dense)).view(np.bool_)] = self.values.reshape(-1, BLOCK)
+        return dense.reshape(-1)
 
     @property
     def nbytes(self) -> int:
         """Bytes that travel."""
-        return int(self.some.nbytes + self.values.nbytes)
+        return int(self.blocks.nbytes + self.values.nbytes)
 
 
 @dataclass(frozen=True, slots=True)
-class ThinSums:
-    """What some lanes have learnt, on its way."""
+class SparseSums:
+    """The sums of some lanes, as they travel: centroid steps sparse, the small arrays as they are."""
 
-    centroids: Thin
+    centroids: Sparse
     gains: Array
     thresholds: Array
 
     @classmethod
-    def of(cls, sums: Sums) -> ThinSums:
-        """These sums."""
-        return cls(Thin.of(sums.centroids), sums.gains, sums.thresholds)
+    def of(cls, sums: Sums) -> SparseSums:
+        """Compress sums."""
+        return cls(Sparse.of(sums.centroids), sums.gains, sums.thresholds)
 
-    def whole(self, stages: Stages) -> Sums:
-        """All sums again."""
-        size = int(plan_of(stages).table[-1, UPDATE])
-        return Sums(self.centroids.whole(size), self.gains.copy(), self.thresholds.copy())
+    def dense(self) -> Sums:
+        """The sums again, in arrays that may be changed."""
+        return Sums(self.centroids.dense(), self.gains.copy(), self.thresholds.copy())
 
     @property
     def nbytes(self) -> int:
@@ -83,28 +93,53 @@ class ThinSums:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
-    """The weights of a network: all of them, or the sums that lead there from the version before."""
+class Update:
+    """One version of a network's weights, as it is sent to a worker.
+
+    Attributes
+    ----------
+    network : str
+        Which network, by a name that is unique in the cluster.
+    version : int
+        Which version; it grows by 1 with every batch.
+    content : Parameters or SparseSums
+        All weights, or the sums that lead here from the version before.
+    """
 
     network: str
     version: int
-    told: Parameters | ThinSums
+    content: Parameters | SparseSums
 
-    def after(self, stages: Stages, version: int, before: Parameters | None) -> Parameters | None:
-        """The weights, for someone who has these of that version; None where they are of no use."""
-        if before is not None and version == self.version:
-            return before
-        if isinstance(self.told, Parameters):
-            return self.told
-        if before is None or version != self.version - 1:
+    def applied_to(self, stages: Stages, version: int, weights: Parameters | None) -> Parameters | None:
+        """The weights of this version.
+
+        Parameters
+        ----------
+        stages : tuple of Stage
+            The layers in their places.
+        version : int
+            Version of the weights that the worker has.
+        weights : Parameters or None
+            Those weights; None if it has none.
+
+        Returns
+        -------
+        Parameters or None
+            None if this update holds sums, and the worker's weights are not of the version before.
+        """
+        if weights is not None and version == self.version:
+            return weights
+        if isinstance(self.content, Parameters):
+            return self.content
+        if weights is None or version != self.version - 1:
             return None
-        after = before.copy()
-        apply(stages, after, self.told.whole(stages))
-        return after
+        updated = weights.copy()
+        apply(stages, updated, self.content.dense())
+        return updated
 
     @property
     def nbytes(self) -> int:
         """Bytes that travel."""
-        if isinstance(self.told, ThinSums):
-            return self.told.nbytes
-        return sum(array.nbytes for units in self.told for array in units.arrays)
+        if isinstance(self.content, SparseSums):
+            return self.content.nbytes
+        return sum(array.nbytes for array in self.content.arrays)

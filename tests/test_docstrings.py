@@ -1,0 +1,66 @@
+"""Docstrings that the reference shows are in numpydoc's form, so that they are rendered as they are meant."""
+
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+numpydoc = pytest.importorskip("numpydoc.validate", reason="numpydoc is not installed")
+
+CHECKS = {
+    "GL06": "an unknown section",
+    "GL07": "sections in another order than numpydoc's",
+    "PR02": "a parameter that the signature lacks",
+    "PR03": "parameters in another order than in the signature",
+    "PR10": "`name: type` instead of `name : type`",
+}
+SECTION = re.compile(r"^ *[A-Z][A-Za-z ]+\n *-{3,}$", re.MULTILINE)
+
+
+def load_reference():
+    about = importlib.util.spec_from_file_location(
+        "reference", Path(__file__).parents[1] / "docs" / "_ext" / "reference.py"
+    )
+    module = importlib.util.module_from_spec(about)
+    about.loader.exec_module(module)
+    return module
+
+
+MODULES = load_reference().shown()
+
+
+def documented(module):
+    """Names and docstrings of a module, of its public classes and functions, and of their methods."""
+    yield module.__name__, inspect.getdoc(module)
+    for name, thing in vars(module).items():
+        if name.startswith("_") or getattr(thing, "__module__", None) != module.__name__:
+            continue
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            yield f"{module.__name__}.{name}", thing.__doc__ and inspect.getdoc(thing)
+        if inspect.isclass(thing):
+            for method, member in vars(thing).items():
+                if not method.startswith("_") and inspect.isroutine(member) and member.__doc__:
+                    yield f"{module.__name__}.{name}.{method}", inspect.getdoc(member)
+
+
+def faults(name, text):
+    """What a reader of the documentation would see garbled."""
+    prose = SECTION.split(text)[0]
+    if re.search(r"^\|-", text, re.MULTILINE):
+        yield "a Markdown table: use one of reStructuredText"
+    for before, block in re.findall(r"(?:^|\n)(\S[^\n]*)\n\n((?:    [^\n]*\n?)+)", prose):
+        if not before.endswith("::") and not re.match(r"(- |\d+\. |\.\. |[=+|])", before):
+            yield f"an indented block without :: before it ({block.strip().splitlines()[0]})"
+    if SECTION.search(text):
+        yield from (
+            f"{code}, {CHECKS[code]}: {why}" for code, why in numpydoc.validate(name)["errors"] if code in CHECKS
+        )
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings_render_as_they_are_meant(name):
+    module = importlib.import_module(name)
+    found = [f"{thing}: {fault}" for thing, text in documented(module) if text for fault in faults(thing, text)]
+    assert not found, "\n".join(found)
