@@ -99,10 +99,8 @@ def recording_accuracy(votes: Array, label: Array) -> float:
 
     Parameters
     ----------
-    votes : array of int, shape (recordings, classes)
-        Output events per class.
-    label : array of int, shape (recordings,)
-        Numbers of the right classes.
+    votes, label
+        As for `event_accuracy`.
 
     Returns
     -------

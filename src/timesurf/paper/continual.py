@@ -45,20 +45,12 @@ def run(
 
     Parameters
     ----------
-    networks : int
-        How many independent networks.
-    seed : int
-        Seed of the data and of the networks.
-    recordings : int
-        Recordings for training, and as many for testing.
+    networks, seed, recordings, workers, progress
+        As for `table1.run`.
     steps : tuple of int
         Recordings per step of the shift.
     unshifted : int
         Recordings without a shift, to which the trained network adapts; event accuracy is measured before and after.
-    workers : int, optional
-        Networks at a time, by default one per core.
-    progress : callable, optional
-        Called with the network's number and the progress of its training.
 
     Returns
     -------

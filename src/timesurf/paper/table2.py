@@ -47,18 +47,12 @@ def run(
 
     Parameters
     ----------
-    networks : int
-        How many independent networks.
-    seed : int
-        Seed of the data and of the networks.
+    networks, seed, workers, progress
+        As for `table1.run`.
     tasks : int
         How many tasks, from 2 to 5.
     recordings : int
         Recordings of each task for training, and as many for testing.
-    workers : int, optional
-        Networks at a time, by default one per core.
-    progress : callable, optional
-        Called with the network's number and the progress of its trainings.
 
     Returns
     -------

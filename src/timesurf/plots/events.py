@@ -33,11 +33,6 @@ def space_time(recording: Recordings, ax: Axes | None = None) -> Axes:
     ax : Axes, optional
         Where to draw, of projection "3d" or flat; by default a new figure.
 
-    Returns
-    -------
-    Axes
-        The axes drawn into.
-
     """
     ax = _space(one(recording), ax)
     p = recording.p
@@ -97,21 +92,10 @@ def surface(network: Network, recording: Recordings, event: int, layer: int = 0,
 
     Parameters
     ----------
-    network : Network
-        A trained network.
-    recording : Recordings
-        One recording.
+    network, recording, layer, ax
+        As for `kept`.
     event : int
         Number of the event in the recording, from 0.
-    layer : int
-        Number of the layer from 0; -1 is the last.
-    ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes drawn into.
 
     Raises
     ------

@@ -45,14 +45,10 @@ def animate(
 
     Parameters
     ----------
-    network : Network
-        A trained network.
-    recording : Recordings
-        One recording.
+    network, recording, layer
+        As for `plots.kept`.
     path : str or Path
         A .gif, or an .mp4 where ffmpeg is installed.
-    layer : int
-        Number of the layer from 0; -1 is the last.
     seconds : float
         Playing time.
     fps : float

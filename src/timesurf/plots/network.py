@@ -72,20 +72,11 @@ def centroids(network: Network, layer: int = 0, *, back_to_pixels: bool = False,
 
     Parameters
     ----------
-    network : Network
-        A trained network.
-    layer : int
-        Number of the layer from 0; -1 is the last.
+    network, layer, ax
+        As for `plots.kept`.
     back_to_pixels : bool
         Draw a unit of an upper layer as what it responds to in the input: the centroids of the layer below, each at the
         place where the unit expects it and weighted accordingly, and so on down; the brightest pixel of a unit is 1.
-    ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes drawn into.
 
     """
     k = network.layer_number(layer)
@@ -149,17 +140,8 @@ def thresholds(network: Network, layer: int = 0, ax: Axes | None = None) -> Axes
 
     Parameters
     ----------
-    network : Network
-        A trained network.
-    layer : int
-        Number of the layer from 0; -1 is the last.
-    ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes drawn into.
+    network, layer, ax
+        As for `plots.kept`.
 
     """
     k = network.layer_number(layer)

@@ -31,19 +31,8 @@ def separability(network: Network, recording: Recordings, layer: int = -1, ax: A
 
     Parameters
     ----------
-    network : Network
-        A trained network.
-    recording : Recordings
-        One recording.
-    layer : int
-        Number of the layer from 0; -1 is the last.
-    ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes drawn into.
+    network, recording, layer, ax
+        As for `plots.kept`.
 
     """
     k = network.layer_number(layer)
@@ -94,17 +83,8 @@ def decision(network: Network, recording: Recordings, ax: Axes | None = None) ->
 
     Parameters
     ----------
-    network : Network
-        A trained network.
-    recording : Recordings
-        One recording.
-    ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes drawn into.
+    network, recording, ax
+        As for `plots.kept`.
 
     """
     shares = votes_so_far(network, one(recording))
@@ -203,13 +183,8 @@ def confusion(counts: Any, classes: Sequence[Any] | Array, ax: Axes | None = Non
         Recordings by true class and decision, as from `metrics.confusion(votes, label)`.
     classes : sequence
         Names of the classes.
-    ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes drawn into.
+    ax
+        As for `plots.kept`.
 
     Raises
     ------
@@ -239,13 +214,8 @@ def early(curve: dict[str, Sequence[float]], ax: Axes | None = None) -> Axes:
     ----------
     curve : dict
         "events" and "recording_accuracy", as `paper.table3.early` gives.
-    ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes drawn into.
+    ax
+        As for `plots.kept`.
 
     """
     ax = style.given(ax, (5, 3.5))
@@ -269,13 +239,8 @@ def learning_curves(history: Sequence[dict[str, Any]], ax: Axes | None = None) -
     ----------
     history : sequence of dict
         `Network.history`: "event_accuracy", "kept" and, with validation, "validation_accuracy" per pass.
-    ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes drawn into.
+    ax
+        As for `plots.kept`.
 
     Raises
     ------

@@ -62,13 +62,8 @@ def write_search(result: dict[str, Any], path: str | Path) -> Path:
     ----------
     result : dict
         What `timesurf.search.run` returns.
-    path : str or Path
-        The file to write.
-
-    Returns
-    -------
-    Path
-        That file.
+    path
+        As for `write`.
 
     """
     return _written(search_page(result), path)
