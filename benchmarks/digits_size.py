@@ -1,9 +1,9 @@
-"""What more units and one more layer buy on digits, and what they cost.
+"""What more units and one more layer gain on digits, and what they cost.
 
 Run: python benchmarks/digits_size.py mnist.npz nmnist_train_1000.npz [recordings] [JSON file]
 
-Learns from simulated recordings (10,000 unless said) of other digits than the real thousand, six times, which is less
-than any of them could use; and is tested on 3,000 more and on the real ones.
+Networks learn from simulated recordings (10,000 by default) of digits other than the real thousand, in six passes,
+fewer than any of them could use, and are tested on 3,000 more and on the real ones.
 """
 
 import json
@@ -20,7 +20,7 @@ PASSES = 6
 
 
 def sizes(recordings):
-    """Networks by name, each with the preset's settings but for its layers and passes."""
+    """Presets by name, which differ in layers and passes only."""
     base = replace(preset(recordings), passes=PASSES)
     first, last = base.layers
     deeper = (first, Window(5, units=64, tau=first.tau, feedback_tau="1 ms"), last)
@@ -29,6 +29,7 @@ def sizes(recordings):
 
 
 def main(images_file, recordings_file, recordings=10_000, json_file=None):
+    """Train and test all sizes, print, and write the figures."""
     images, labels = mnist.read(images_file)
     real = nmnist.prepared(nmnist.read(recordings_file))
     some = slice(len(real), len(real) + int(recordings) + 3000)
@@ -43,7 +44,8 @@ def main(images_file, recordings_file, recordings=10_000, json_file=None):
         figures, on_real = network.evaluate(test), network.evaluate(real)
         rate = (figures["events"] + on_real["events"]) / (time.perf_counter() - start)
         rows[name] = {
-            "simulated": figures["majority"], "real": on_real["majority"], "kept": figures["kept"],
+            "recording_accuracy_simulated": figures["recording_accuracy"],
+            "recording_accuracy_real": on_real["recording_accuracy"], "kept": figures["kept"],
             "training_events_per_s": float(settings.passes * train.counts.sum() / seconds), "events_per_s": float(rate),
         }  # fmt: skip
         print(f"{name:30s}", ", ".join(f"{figure} {value:.4g}" for figure, value in rows[name].items()), flush=True)

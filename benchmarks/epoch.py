@@ -1,6 +1,6 @@
 """One epoch of an N-MNIST-sized data set: 60,000 recordings, 243 million events, from a memory-mapped file.
 
-Real recordings, repeated with jitter, where TIMESURF_DATA has nmnist_train_1000.npz; otherwise made-up strokes.
+Real recordings, repeated with jitter, where TIMESURF_DATA has nmnist_train_1000.npz; otherwise simulated strokes.
 
 Run: python benchmarks/epoch.py FOLDER [recordings] [JSON file]      FOLDER gets a file of 1.5 GB, kept for next time
 """
@@ -75,7 +75,7 @@ def main(folder: str, recordings: str = "60000", out: str | None = None) -> None
     network.partial_fit(data[:256], batch_size=128)  # compiled and warm
     before, most = private_memory(), 0
 
-    def watch(_news) -> None:
+    def watch(_progress) -> None:
         nonlocal most
         most = max(most, private_memory())
 

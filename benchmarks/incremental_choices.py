@@ -1,4 +1,4 @@
-"""What each choice behind the five tasks is worth: one changed at a time, some networks each.
+"""What each choice behind the five tasks is worth: one choice changed at a time, several networks each.
 
 Run: python benchmarks/incremental_choices.py [networks] [JSON file]
 """
@@ -16,12 +16,14 @@ from timesurf.paper.table2 import PRESET
 from timesurf.presets import Preset
 from timesurf.results import machine
 
-# As like t, which stands in the same place of every sentence, as can be: 8 pixels of 25 differ.
+# As similar as possible to t, which has the same place in every sentence: 8 of 25 pixels differ.
 Z = np.array([[c == "*" for c in row] for row in ("*****", "...*.", "..*..", ".*...", "*****")]).T
 
 
 @dataclass(frozen=True)
 class Choice:
+    """Settings of one variant."""
+
     preset: Preset = PRESET
     units: tuple[int, int] = (3, 6)
     tight: bool = True
@@ -29,6 +31,7 @@ class Choice:
 
 
 def upper_tau(tau: str) -> Preset:
+    """The preset with another tau in the upper layers."""
     first, *upper = PRESET.layers
     return replace(PRESET, layers=(first, *(replace(layer, tau=tau) for layer in upper)))
 
@@ -45,6 +48,7 @@ CHOICES = {
 
 
 def one(choice: Choice, seed: int) -> list[list[float]]:
+    """Event accuracy on every task after every task, for one network."""
     train = [sentences.make(1000, [seed, k, 0], sentences=task) for k, task in enumerate(choice.tasks)]
     test = [sentences.make(200, [seed, k, 1], sentences=task) for k, task in enumerate(choice.tasks)]
     network = choice.preset.network(train[0], choice.tasks[0], seed, threads=1)
@@ -56,11 +60,12 @@ def one(choice: Choice, seed: int) -> list[list[float]]:
             network.train(data, passes=choice.preset.passes)
         if choice.tight:
             network.tighten(data)
-        rows.append([network.evaluate(known)["accuracy"] for known in test[: k + 1]])
+        rows.append([network.evaluate(known)["event_accuracy"] for known in test[: k + 1]])
     return rows
 
 
 def main(networks: int = 4, path: str | None = None) -> None:
+    """Train networks for every choice, print, and write the figures."""
     sentences.CHARACTERS["z"] = Z
     result = {"networks": networks, "machine": machine.describe(), "choices": {}}
     for name, choice in CHOICES.items():

@@ -1,6 +1,6 @@
-"""timesurf beside what else a user could pick, on the same events, in one run, on one core.
+"""timesurf compared with other software that a user could choose, on the same events, in one run, on one core.
 
-The job: time surfaces of 9 x 9 around every event of N-MNIST-like recordings, and the closest of 32 centroids.
+The task: time surfaces of 9 x 9 around every event of N-MNIST-like recordings, and the closest of 32 centroids.
 
 Run: pip install tonic; python benchmarks/peers.py [JSON file]
 """
@@ -23,7 +23,7 @@ SIZE, UNITS, TAU = 9, 32, 100_000
 
 
 def rate(call, amount: int, seconds: float = 2.0) -> float:
-    """Amount a second: the best of as many calls as fit, at least two; the first is not counted."""
+    """Amount per second: the best of as many calls as fit, at least two; the first is not counted."""
     call()
     best, end = np.inf, time.perf_counter() + seconds
     repeats = 0
@@ -48,6 +48,7 @@ def numpy_layer(x, y, t, centroids, learn: float = 0.0) -> None:
 
 
 def main(path: str | None = None) -> None:
+    """Measure, print, and write the figures."""
     data = workloads.strokes(100)
     layer = Network([Window(SIZE, units=UNITS, tau=TAU)], data.field, 1, range(UNITS)).start(data[:5], start="mean")
     whole = Network([Window(SIZE, units=UNITS, tau=TAU), Full(tau="1 ms")], data.field, 1, range(10)).start(data[:20])
@@ -94,7 +95,7 @@ def main(path: str | None = None) -> None:
             structured = np.array(list(zip(x, y, t, np.zeros_like(x), strict=True)), dtype=dtype)
             transform = ToTimesurface(sensor_size=(28, 28, 1), dt=1000, tau=TAU)
             made = len(transform(structured))
-            rows["tonic ToTimesurface: surfaces of the whole field, one a millisecond"] = rate(
+            rows["tonic ToTimesurface: surfaces of the whole field, one per millisecond"] = rate(
                 lambda: transform(structured), made
             )
     base = rows["timesurf: surfaces + closest unit"]

@@ -1,10 +1,10 @@
-"""Fit the simulated camera to real recordings of the same digits: its path over them, then its constants, by turns.
+"""Fit the simulated camera to real recordings of the same digits: its path and its constants, in turn.
 
 Run: python benchmarks/saccades_fit.py nmnist_train_1000.npz mnist.npz [JSON file]    (about ten minutes)
 
-The path: in every 5 ms, where the picture's gradient fits the events (brighter minus darker) best. Constants: a
-simplex (Nelder and Mead) on the sum of distances of `timesurf.bench.realism`. Then the path again, by what the
-simulation itself yields in the same search, and by its speed.
+The path: in every 5 ms, the position at which the image's gradient fits the events (brighter minus darker) best. The
+constants: a simplex (Nelder and Mead) on the sum of distances of `saccades_realism.py`. Then the path is corrected by
+what the same search finds in the simulation, and by its speed.
 """
 
 import json
@@ -12,28 +12,28 @@ import sys
 from dataclasses import asdict, replace
 
 import numpy as np
+from saccades_realism import counts, distances
 from scipy.ndimage import gaussian_filter, gaussian_filter1d
 from scipy.optimize import minimize
 
-from timesurf.bench.realism import counts, distances
 from timesurf.datasets import nmnist, saccades
 
 NAMES = ("blur", "dark", "on", "off", "spread", "jitter", "lag", "dead", "loss")
 START = saccades.Camera(blur=0.6, dark=0.3, on=0.2, off=0.2, spread=0.1, jitter=0.1, lag=1000, dead=2000, loss=0.5)
-FEW = 300  # recordings that the simplex looks at
-BORDER = 8  # pixels around a picture, room for it to move
-FAST = 30  # events a window and recording: with fewer, its position is not trusted in full
+FEW = 300  # recordings that the simplex uses
+BORDER = 8  # pixels around an image, so that it can move
+FAST = 30  # events per window and recording; with fewer, its position gets less weight
 
 
 def spectra(images):
-    """Fourier transforms of the pictures' gradients along x and y."""
+    """Fourier transforms of the images' gradients along x and y."""
     wide = np.pad(images / 255, ((0, 0), (BORDER, BORDER), (BORDER, BORDER)))
     down, across = np.gradient(gaussian_filter(wide, (0, 1, 1)), axis=(1, 2))
     return [np.fft.rfft2(g, (64, 64)) for g in (across, down)]
 
 
 def positions(recordings, gradients):
-    """Where the picture's corner lies in every window of 5 ms."""
+    """Position of the image's corner in every window of 5 ms."""
     t, (x, y), n = recordings.t, recordings.coords, len(recordings)
     pixel = (np.repeat(np.arange(n), recordings.counts) * 34 + y) * 34 + x
     brighter = 2.0 * recordings.p - 1
@@ -50,23 +50,24 @@ def positions(recordings, gradients):
 
 
 def summit(values, top):
-    """Where a parabola through the highest value and its neighbours has its own, from there."""
+    """Offset of the maximum of a parabola through the highest value and its neighbours."""
     before, here, after = values[top - 1], values[top], values[(top + 1) % len(values)]
     return 0.5 * (before - after) / (before - 2 * here + after)
 
 
 def at_knots(windows, knots):
-    """Values in the middle of windows, at their edges."""
+    """Interpolate values in the middle of windows to their edges."""
     middle = (np.arange(len(windows)) + 0.5) * saccades.KNOT
     return np.stack([np.interp(np.arange(knots) * saccades.KNOT, middle, column) for column in windows.T], axis=1)
 
 
 def total(d):
+    """The sum of distances that is minimised."""
     return d["rate"] + d["bursts"] + d["same"] + d["other"] + 2 * d["image"]
 
 
 def polish(camera, images, real, tries):
-    """The constants for which the simulation comes closest."""
+    """Find the constants with which the simulation is closest to the recordings."""
     first = np.log([getattr(camera, name) for name in NAMES])
 
     def built(z):
@@ -84,7 +85,7 @@ def polish(camera, images, real, tries):
 
 
 def straighten(camera, images, gradients, real, where, rounds):
-    """The best of some corrections of the path."""
+    """Correct the path several times; the best correction."""
     path, best = np.array(camera.path), (np.inf, camera)
     for number in range(rounds):
         camera = replace(camera, path=tuple(map(tuple, path.round(2).tolist())))
@@ -97,7 +98,7 @@ def straighten(camera, images, gradients, real, where, rounds):
         trust = np.minimum(rate / FAST, 1)[:, None]
         missing = np.clip(where - positions(simulated, gradients), -0.3, 0.3) * trust
         path = path + 0.5 * at_knots(gaussian_filter1d(missing, 0.8, axis=0), len(path))
-        if number % 2:  # more events where they are missing: faster there, but nowhere else on the whole
+        if number % 2:  # move faster where events are missing, without changing the path as a whole
             faster = np.diff(path, axis=0)
             faster[:62] *= np.sqrt(np.clip((rate + 2) / (this_rate + 2), 0.7, 1.4))[:, None]
             change = np.vstack([path[:1], path[0] + np.cumsum(faster, axis=0)]) - path
@@ -106,6 +107,7 @@ def straighten(camera, images, gradients, real, where, rounds):
 
 
 def main(recordings_file, images_file, json_file=None):
+    """Fit, print, and write the camera."""
     recordings = nmnist.read(recordings_file)
     with np.load(images_file) as arrays:
         images = arrays["x_train"][: len(recordings)]

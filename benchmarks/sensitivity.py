@@ -2,8 +2,8 @@
 
 Run: python benchmarks/sensitivity.py mnist.npz [JSON file] [PNG file]    (a quarter of an hour on two cores)
 
-Sentences: share of events right, mean of two networks. Digits: share of recordings right, one network that learns from
-1,000 simulated recordings and is tested on 2,000 others.
+Sentences: event accuracy, mean of two networks. Digits: recording accuracy of one network that learns from 1,000
+simulated recordings and is tested on 2,000 others.
 """
 
 import json
@@ -19,10 +19,11 @@ from timesurf.results import machine
 
 FACTORS = (0.1, 0.3, 1, 3, 10)
 DIGITS = replace(preset(1000), passes=15)
+FIGURES = {"sentences": "event_accuracy", "digits": "recording_accuracy"}  # what each study measures
 
 
 def rate(name, extra=None):
-    """A rate times a factor; one that is 0 in the preset times `extra` instead."""
+    """Multiply a rate by a factor; one that is 0 in the preset becomes `extra` times the factor."""
 
     def changed(base, factor):
         value = getattr(base.rule, name)
@@ -32,6 +33,8 @@ def rate(name, extra=None):
 
 
 def tau(layer, name="tau"):
+    """Multiply a time constant of a layer."""
+
     def changed(base, factor):
         layers = list(base.layers)
         layers[layer] = replace(layers[layer], **{name: factor * getattr(layers[layer], name)})
@@ -41,6 +44,8 @@ def tau(layer, name="tau"):
 
 
 def number(name):
+    """Multiply another setting of the preset."""
+
     def changed(base, factor):
         value = getattr(base, name)
         scaled = factor * value
@@ -50,6 +55,7 @@ def number(name):
 
 
 def units(base, factor):
+    """Multiply the number of units of the first layer."""
     return replace(base, layers=(replace(base.layers[0], units=round(32 * factor)), *base.layers[1:]))
 
 
@@ -63,7 +69,7 @@ STUDIES = {
     | {"tau 1": tau(0), "tau 2": tau(1), "feedback tau 2": tau(1, "feedback_tau"), "margin": number("margin")}
     | {"batch size": number("batch_size"), "passes": number("passes"), "units": units},
 }
-# What makes no sense, or takes too long, ten times larger or smaller.
+# Settings that make no sense, or take too long, ten times larger or smaller.
 LIMITED = {
     "zeta": (0.1, 0.3, 1, 3),
     "margin": (0.7, 0.85, 1, 1.4, 2),
@@ -73,23 +79,47 @@ LIMITED = {
 
 
 def on_sentences(settings):
-    accuracies, kepts = [], []
+    """Event accuracy and kept events on sentences, mean of two networks."""
+    accuracies, kept = [], []
     for seed in (0, 1):
         train, test = sentences.make(1000, [seed, 0]), sentences.make(300, [seed, 1])
         network = settings.network(train, sentences.TASK1, seed, threads=1).fit(train, **settings.training())
         figures = network.evaluate(test)
-        accuracies.append(figures["accuracy"])
-        kepts.append(figures["kept"])
-    return {"accuracy": sum(accuracies) / 2, "kept": sum(kepts) / 2}
+        accuracies.append(figures["event_accuracy"])
+        kept.append(figures["kept"])
+    return {"event_accuracy": sum(accuracies) / 2, "kept": sum(kept) / 2}
 
 
 def on_digits(train, test, settings):
+    """Recording accuracy and kept events on digits."""
     network = settings.network(train, range(10), 0, threads=1).fit(train, **settings.training())
     figures = network.evaluate(test)
-    return {"accuracy": figures["majority"], "kept": figures["kept"]}
+    return {name: figures[name] for name in ("recording_accuracy", "kept")}
+
+
+def draw(studies):
+    """Draw accuracy as one setting at a time is multiplied: one row of panels per study, one panel per setting."""
+    names = {study: list(dict.fromkeys(row["setting"] for row in about["changed"])) for study, about in studies.items()}
+    columns = max(map(len, names.values()))
+    fig, axes = plots.figure(len(studies), columns, (1.5 * columns, 2.4 * len(studies)))
+    for row_of_axes, (study, about) in zip(axes, studies.items(), strict=True):
+        for ax in row_of_axes[len(names[study]) :]:
+            ax.set_axis_off()
+        for ax, name in zip(row_of_axes, names[study], strict=False):
+            points = {row["factor"]: row[FIGURES[study]] for row in about["changed"] if row["setting"] == name}
+            points.setdefault(1, about["as_preset"][FIGURES[study]])
+            ax.plot(*zip(*sorted(points.items()), strict=True), marker=".", markersize=8)
+            ax.axvline(1, color="grey", linewidth=0.8, linestyle=":")
+            ax.set(xscale="log", ylim=(0, 1.02), xlim=(0.08, 12.5), xticks=(0.1, 1, 10), title=name)
+            ax.set_xticklabels(("/10", "1", "x10"))
+            ax.title.set_fontsize(9)
+            ax.label_outer()
+        row_of_axes[0].set_ylabel(study)
+    return fig
 
 
 def main(images_file, json_file=None, png_file=None):
+    """Train a network for every changed setting, print, and write the figures."""
     images, labels = mnist.read(images_file)
     recordings = nmnist.prepared(saccades.simulate(images[1000:4000], labels[1000:4000]))
     train, test = recordings[:1000], recordings[1000:]
@@ -107,11 +137,10 @@ def main(images_file, json_file=None, png_file=None):
         study, name, factor = task
         try:
             figures = judges[study](STUDIES[study][name](bases[study], factor))
-        except Exception as error:  # a setting may diverge: that is a result
-            figures = {"accuracy": 0.0, "kept": 0.0, "error": str(error)}
-        print(
-            f"{study:10s} {name:15s} x {factor:<5g} {figures['accuracy']:.2%}, kept {figures['kept']:.1%}", flush=True
-        )
+        except Exception as error:  # training may diverge, which is a result too
+            figures = {FIGURES[study]: 0.0, "kept": 0.0, "error": str(error)}
+        accuracy = figures[FIGURES[study]]
+        print(f"{study:10s} {name:15s} x {factor:<5g} {accuracy:.2%}, kept {figures['kept']:.1%}", flush=True)
         return {"setting": name, "factor": factor, **figures}
 
     with ThreadPoolExecutor(machine.describe()["cores"]) as pool:
@@ -125,12 +154,12 @@ def main(images_file, json_file=None, png_file=None):
         for study in bases
     } | {"machine": machine.describe()}  # fmt: skip
     for study in bases:
-        print(study, "as the preset has it:", starts[study])
+        print(study, "with the preset:", starts[study])
     if json_file:
         with open(json_file, "w") as file:
             json.dump(result, file, indent=1)
     if png_file:
-        plots.sensitivity({study: result[study] for study in bases}).savefig(png_file, dpi=120)
+        draw({study: result[study] for study in bases}).savefig(png_file, dpi=120)
 
 
 if __name__ == "__main__":

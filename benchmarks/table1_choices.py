@@ -1,4 +1,4 @@
-"""What each choice behind Table 1 is worth: one changed at a time, some networks each.
+"""What each choice behind Table 1 is worth: one choice changed at a time, several networks each.
 
 Run: python benchmarks/table1_choices.py [networks] [JSON file]
 """
@@ -23,10 +23,12 @@ PRINTED = (
 
 
 def first_tau(tau: str) -> tuple:
+    """The layers with another tau in the first."""
     return (replace(SENTENCES.layers[0], tau=tau), *SENTENCES.layers[1:])
 
 
 def with_rule(**changes):
+    """The preset with changes of its rule."""
     return replace(SENTENCES, rule=replace(SENTENCES.rule, **changes))
 
 
@@ -48,20 +50,22 @@ CHOICES = {
 
 
 def one(preset, seed: int) -> tuple[float, float]:
+    """Event accuracy and kept events of one network."""
     train, test = sentences.make(1000, [seed, 0]), sentences.make(400, [seed, 1])
     network: Network = preset.network(train, sentences.TASK1, seed).fit(train, **preset.training())
     found = network.evaluate(test)
-    return found["accuracy"], found["kept"]
+    return found["event_accuracy"], found["kept"]
 
 
 def main(networks: int = 4, path: str | None = None) -> None:
+    """Train networks for every choice, print, and write the figures."""
     result = {"networks": networks, "machine": machine.describe(), "choices": {}}
     for name, preset in CHOICES.items():
         with ThreadPoolExecutor() as pool:
             accuracy, kept = zip(*pool.map(lambda seed, p=preset: one(p, seed), range(networks)), strict=True)
-        result["choices"][name] = {"accuracy": accuracy, "kept": kept}
+        result["choices"][name] = {"event_accuracy": accuracy, "kept": kept}
         shown = ", ".join(f"{a:.1%} ({k:.0%})" for a, k in zip(accuracy, kept, strict=True))
-        print(f"{name:42s} mean {np.mean(accuracy):.2%}   events right (kept): {shown}", flush=True)
+        print(f"{name:42s} mean {np.mean(accuracy):.2%}   event accuracy (kept): {shown}", flush=True)
     if path:
         with open(path, "w") as file:
             json.dump(result, file, indent=1)

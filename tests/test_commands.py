@@ -1,4 +1,4 @@
-"""The commands of a user's day: train, look, use, change, convert, stream. Mistakes included."""
+"""The commands that users run every day: train, evaluate, predict, adapt, convert, stream; and their errors."""
 
 import csv
 import json
@@ -57,7 +57,7 @@ def model(folder, timesurf):
     return path
 
 
-def test_train_keeps_the_model_and_how_it_was_made(folder, model):
+def test_train_saves_the_model_and_how_it_was_made(folder, model):
     about = json.loads((folder / "m.tsf.run" / "run.json").read_text())
     assert about["seed"] == about["config"]["seed"] == 3
     assert about["config"]["alpha"] == 3e-3
@@ -80,16 +80,28 @@ def test_a_run_can_be_repeated_from_its_configuration(folder, model, timesurf, t
 def test_evaluate_prints_and_writes_figures(folder, model, timesurf, tmp_path):
     code, said = timesurf("evaluate", model, folder / "test.npz", "--json", tmp_path / "e.json")
     assert code == 0
-    assert "recordings right" in said
+    assert "recording accuracy" in said
     result = json.loads((tmp_path / "e.json").read_text())
     expected = Network.load(model).evaluate(npz.read(folder / "test.npz"))
-    assert result["majority"] == expected["majority"]
-    assert result["accuracy"] == expected["accuracy"]
-    assert result["kept"] == expected["kept"]
+    for name in ("recording_accuracy", "event_accuracy", "kept"):
+        assert result[name] == expected[name]
     assert np.sum(result["confusion"]) == 20
 
 
-def test_predict_writes_one_line_a_recording(folder, model, timesurf, tmp_path):
+def test_evaluate_needs_at_least_one_label(folder, model, timesurf, tmp_path):
+    data = npz.read(folder / "test.npz")
+    npz.write(tmp_path / "none.npz", data.with_labels([""] * len(data)))
+    code, said = timesurf("evaluate", model, tmp_path / "none.npz")
+    assert code == 2
+    assert "label" in said
+    npz.write(tmp_path / "some.npz", data.with_labels(np.where(np.arange(20) < 5, "", data.labels)))
+    code, said = timesurf("evaluate", model, tmp_path / "some.npz", "--json", tmp_path / "e.json")
+    assert code == 0, said
+    assert np.sum(json.loads((tmp_path / "e.json").read_text())["confusion"]) == 15
+    assert "without a label: 5" in timesurf("inspect", tmp_path / "some.npz")[1]
+
+
+def test_predict_writes_one_row_per_recording(folder, model, timesurf, tmp_path):
     assert timesurf("predict", model, folder / "unlabelled.npz", "--out", tmp_path / "p.csv")[0] == 0
     with open(tmp_path / "p.csv", newline="") as file:
         lines = list(csv.DictReader(file))
@@ -111,7 +123,7 @@ def test_adapt_and_extend_write_changed_models(folder, model, timesurf, tmp_path
     assert "no label that" in said
 
 
-def test_inspect_tells_models_from_data(folder, model, timesurf):
+def test_inspect_distinguishes_models_from_data(folder, model, timesurf):
     assert "3 units over 5 x 5 x 1" in timesurf("inspect", model)[1]
     assert "60" in timesurf("inspect", folder / "two.npz")[1]
 
@@ -143,7 +155,7 @@ def test_stream_ends_as_the_whole_recordings_do(timesurf, tmp_path):
     assert (tmp_path / "adapted.tsf").is_file()
 
 
-def test_doctor_knows_what_is_missing(timesurf, tmp_path):
+def test_doctor_lists_what_is_missing(timesurf, tmp_path):
     code, said = timesurf("doctor", "--json", tmp_path / "d.json")
     assert code == 0
     assert json.loads((tmp_path / "d.json").read_text())["engines"]["reference"] == ""
@@ -154,8 +166,8 @@ def test_latency_is_measured_in_microseconds(timesurf, tmp_path):
     code, said = timesurf("bench", "latency", "--quick", "--json", tmp_path / "l.json")
     assert code == 0, said
     rows = json.loads((tmp_path / "l.json").read_text())["packets"]
-    assert 0 < rows["1"]["p50"] <= rows["1"]["p99_9"]
-    assert rows["1000"]["p50_an_event"] < rows["1"]["p50_an_event"]
+    assert all(0 < row["p50"] <= row["p99_9"] <= row["max"] for row in rows.values())
+    assert {"1", "1000"} <= set(rows)
 
 
 @pytest.mark.parametrize(
@@ -167,8 +179,8 @@ def test_latency_is_measured_in_microseconds(timesurf, tmp_path):
         (["train", "two.npz", "--model", "m", "--preset", "dogs"], "must be one of camera"),
         (["train", "two.npz", "--model", "no/folder/m"], "folder does not exist"),
         (["train", "unlabelled.npz", "--model", "m"], "has no labels"),
-        (["train", "two.npz", "--model", "m", "--config", "strange.toml"], "no setting colour"),
-        (["train", "two.npz", "--model", "m", "--config", "text.npz"], "is no TOML"),
+        (["train", "two.npz", "--model", "m", "--config", "strange.toml"], "unknown setting colour"),
+        (["train", "two.npz", "--model", "m", "--config", "text.npz"], "is not valid TOML"),
         (["train", "two.npz", "--model", "m", "--taus", "1 ms"], "two times"),
         (["train", "two.npz", "--model", "m", "--engine", "abacus"], "engine = 'abacus' is unknown"),
         (["evaluate", "text.npz", "two.npz"], "not a timesurf model"),
@@ -178,7 +190,7 @@ def test_latency_is_measured_in_microseconds(timesurf, tmp_path):
         (["convert", "two.npz", "two.mp3"], "mp3"),
         (["stream", "m.tsf", "--from", "nowhere.es"], "nowhere.es"),
         (["stream", "m.tsf", "--from", "two.npz", "--vote-tau", "soon"], "soon"),
-        (["report", "data.run"], "no folder of a run"),
+        (["report", "data.run"], "not the folder of a run"),
         (["inspect", "nowhere"], "is not there"),
     ],
 )
@@ -200,7 +212,7 @@ def test_mistakes_end_with_a_message_code_2_and_no_file(words, why, folder, mode
     assert sorted(os.listdir(tmp_path)) == before
 
 
-def test_ctrl_c_keeps_what_was_learnt(folder, model, tmp_path):  # the model: kernels are compiled
+def test_ctrl_c_saves_what_was_learned(folder, model, tmp_path):  # the model: kernels are compiled
     words = ["train", folder / "two.npz", "--model", tmp_path / "m.tsf", "--preset", "sentences", "--passes", "100000"]
     process = subprocess.Popen(
         [sys.executable, "-m", "timesurf", *map(str, words)],

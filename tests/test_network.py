@@ -126,7 +126,7 @@ def test_time_vectors_are_learnt_like_images(rng):
     layers = [Window(3, units=4, tau=30), Full(tau=30)]
     network = Network(layers, (8,), 2, [0, 1], rule=Rule(alpha=1e-2, beta=1e-3), seed=0)
     network.fit(data[:40], passes=10, start="kmeans")
-    assert network.evaluate(data[40:])["majority"] == 1
+    assert network.evaluate(data[40:])["recording_accuracy"] == 1
 
 
 def test_silent_recordings_count_as_wrong_and_by_themselves(trained, data):
@@ -135,7 +135,12 @@ def test_silent_recordings_count_as_wrong_and_by_themselves(trained, data):
     mute.parameters = trained.parameters.copy()
     mute.parameters[0].thresholds[:] = 0
     found = mute.evaluate(quiet)
-    assert (found["accuracy"], found["majority"], found["kept"], found["silent"]) == (0, 0, 0, len(data))
+    assert (found["event_accuracy"], found["recording_accuracy"], found["kept"], found["silent"]) == (
+        0,
+        0,
+        0,
+        len(data),
+    )
 
 
 def test_progress_reaches_the_end(data):

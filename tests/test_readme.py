@@ -30,7 +30,7 @@ def test_the_commands_run_as_they_stand(tmp_path, monkeypatch):
         words = shlex.split(line, comments=True)[1:]
         done = subprocess.run([sys.executable, "-m", "timesurf", *words], capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-    assert json.loads((tmp_path / "figures.json").read_text())["majority"] >= 0.85
+    assert json.loads((tmp_path / "figures.json").read_text())["recording_accuracy"] >= 0.85
 
 
 def test_the_example_of_transforms_runs(capsys):

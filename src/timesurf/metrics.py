@@ -1,13 +1,17 @@
-"""How well a network decides and how little it keeps. All figures are fractions, from counts in an `Outcome`.
+"""Decisions and figures: from the votes of output events to classes, accuracies and the share of events kept.
 
-A recording without an output event counts as wrong, and `silent` counts such recordings by themselves.
+`decide` is the only place where output events become a decision. A decision rule is a function from what came out of
+each recording to a class and a confidence; the one here is the majority vote.
+
+All figures are fractions, computed from the counts in an `Outcome`. A recording without output events is silent: it has
+no decision, and counts as wrong.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,65 +19,149 @@ from numpy.typing import NDArray
 from timesurf.engines import Outcome, Trace
 
 Array = NDArray[Any]
+SILENT = -1  # in place of a class number: no output event, so no decision
+
+
+class Decisions(NamedTuple):
+    """What a decision rule makes of some recordings.
+
+    Attributes
+    ----------
+    classes : array of int, shape (recordings,)
+        Number of the class, `SILENT` (-1) where no event was output.
+    confidence : array of float, shape (recordings,)
+        Share of the evidence for that class, from 0 (silent) to 1.
+
+    """
+
+    classes: Array
+    confidence: Array
+
+
+def decide(votes: Array) -> Decisions:
+    """Decide by majority: the class with most votes, the lowest of equals; its confidence is its share of the votes.
+
+    Parameters
+    ----------
+    votes : array, shape (..., classes)
+        Output events per class, or any other evidence that is not negative: shares, weighted or fading counts.
+
+    Returns
+    -------
+    Decisions
+        Class and confidence of each recording, of shape (...).
+
+    Examples
+    --------
+    >>> decide(np.array([[1, 4], [3, 3], [0, 0]]))
+    Decisions(classes=array([ 1,  0, -1]), confidence=array([0.8, 0.5, 0. ]))
+
+    """
+    votes = np.asarray(votes)
+    total, most = votes.sum(axis=-1), votes.max(axis=-1)
+    some = total > 0
+    confidence = np.divide(most, total, out=np.zeros(np.shape(total)), where=some)
+    return Decisions(np.where(some, votes.argmax(axis=-1), SILENT), confidence)
 
 
 def event_shares(votes: Array, label: Array) -> Array:
-    """Of each recording's output events, the share on the right class; 0 where there are none."""
+    """Event accuracy of each recording: the fraction of its output events on the right class; 0 without any."""
     right = votes[np.arange(len(votes)), label]
     return np.asarray(right / np.maximum(votes.sum(axis=1), 1))
 
 
 def event_accuracy(votes: Array, label: Array) -> float:
-    """The paper's accuracy: the share of output events on the right class, averaged over recordings.
+    """Fraction of output events on the right class, averaged over recordings: the accuracy that the paper reports.
 
+    Parameters
+    ----------
+    votes : array of int, shape (recordings, classes)
+        Output events per class.
+    label : array of int, shape (recordings,)
+        Numbers of the right classes.
+
+    Returns
+    -------
+    float
+        From 0 to 1; a silent recording counts as 0.
+
+    Examples
+    --------
     >>> event_accuracy(np.array([[8, 2], [0, 5], [0, 0]]), label=np.array([0, 1, 1]))
     0.6
+
     """
     return float(event_shares(votes, label).mean())
 
 
-def majority_accuracy(votes: Array, label: Array) -> float:
-    """Share of recordings whose most frequent output is the right class; ties go to the lowest class.
+def recording_accuracy(votes: Array, label: Array) -> float:
+    """Fraction of recordings classified correctly (see `decide`).
 
-    >>> majority_accuracy(np.array([[8, 2], [0, 5], [0, 0]]), label=np.array([0, 1, 0]))
+    Parameters
+    ----------
+    votes, label
+        As for `event_accuracy`.
+
+    Returns
+    -------
+    float
+        From 0 to 1; a silent recording counts as wrong.
+
+    Examples
+    --------
+    >>> recording_accuracy(np.array([[8, 2], [0, 5], [0, 0]]), label=np.array([0, 1, 0]))
     0.6666666666666666
+
     """
-    return float(((votes.argmax(axis=1) == label) & (votes.sum(axis=1) > 0)).mean())
+    return float((decide(votes).classes == label).mean())
 
 
-def running_majority(vote: Array, offsets: Array, after: Array, classes: int) -> Array:
-    """What the majority says after so many events of each recording have come in, -1 while none has come out.
+def running_decisions(vote: Array, offsets: Array, after: Array, classes: int) -> Array:
+    """Decide on each recording after its first events have come in.
 
-    vote : class of each event of all recordings, -1 where it was rejected
-    offsets : recording i holds events offsets[i] to offsets[i + 1]
-    after : numbers of input events, ascending; beyond a recording's end it is the last word
+    Parameters
+    ----------
+    vote : array of int, shape (events,)
+        Class of each event of all recordings, -1 where it was rejected.
+    offsets : array of int, shape (recordings + 1,)
+        Recording i holds events offsets[i] to offsets[i + 1].
+    after : array of int
+        Numbers of input events, ascending; beyond the end of a recording its last decision stands.
+    classes : int
+        Number of classes.
 
-    >>> running_majority(np.array([-1, 1, 0, 0]), np.array([0, 4]), np.array([1, 2, 4]), classes=2)
+    Returns
+    -------
+    array of int, shape (recordings, len(after))
+        Numbers of classes; `SILENT` while no event was output.
+
+    Examples
+    --------
+    >>> running_decisions(np.array([-1, 1, 0, 0]), np.array([0, 4]), np.array([1, 2, 4]), classes=2)
     array([[-1,  1,  0]])
+
     """
-    said = np.empty((len(offsets) - 1, len(after)), dtype=np.int64)
-    for r, (first, last) in enumerate(itertools.pairwise(offsets)):
-        votes = np.zeros(classes, dtype=np.int64)
+    votes = np.zeros((len(offsets) - 1, len(after), classes), dtype=np.int64)
+    for of_recording, (first, last) in zip(votes, itertools.pairwise(offsets), strict=True):
         ends = np.minimum(first + after, last)
-        for k, (a, b) in enumerate(zip((first, *ends[:-1]), ends, strict=True)):
+        for counts, (a, b) in zip(of_recording, itertools.pairwise((first, *ends)), strict=True):
             some = vote[a:b]
-            votes += np.bincount(some[some >= 0], minlength=classes)
-            said[r, k] = votes.argmax() if votes.any() else -1
-    return said
+            counts += np.bincount(some[some >= 0], minlength=classes)
+    return decide(votes.cumsum(axis=1)).classes
 
 
 def silent(votes: Array) -> int:
-    """Recordings without any output event."""
+    """Count recordings without output events."""
     return int((votes.sum(axis=1) == 0).sum())
 
 
 def kept(outcome: Outcome) -> float:
-    """Output events / input events, averaged over recordings (those without input events aside)."""
+    """Output events / input events, averaged over recordings that have input events."""
     return float(kept_by_layer(outcome)[-1])
 
 
 def kept_by_layer(outcome: Outcome) -> Array:
-    """Events that each layer let pass / input events, averaged over recordings."""
+    """Events that each layer passed on / input events, averaged over recordings that have input events."""
     some = outcome.events > 0
     if not some.any():
         return np.zeros(outcome.kept.shape[1])
@@ -81,54 +169,78 @@ def kept_by_layer(outcome: Outcome) -> Array:
 
 
 def sparsity(trace: Trace) -> Array:
-    """Mean |S| of every layer over the output events: 1 one unit at a time, 0 all at once."""
+    """Mean |S| of each layer over the output events: 1 if one unit fires at a time, 0 if all fire together."""
     S = trace.S[~np.isnan(trace.S[:, -1])]
     return np.abs(S).mean(axis=0) if len(S) else np.full(trace.S.shape[1], np.nan)
 
 
 def confusion(votes: Array, label: Array) -> Array:
-    """Recordings by true class (rows) and most frequent output (columns); a last column counts the silent."""
+    """Count recordings by true class (rows) and decision (columns); the last column counts silent recordings."""
     classes = votes.shape[1]
-    said = np.where(votes.sum(axis=1) > 0, votes.argmax(axis=1), classes)
+    decided = decide(votes).classes
     table = np.zeros((classes, classes + 1), dtype=np.int64)
-    np.add.at(table, (label, said), 1)
+    np.add.at(table, (label, np.where(decided == SILENT, classes, decided)), 1)
     return table
 
 
-# One task after another. Row i of `rows` holds the accuracy on tasks 0 to i after learning task i.
+# Learning task after task. Row i of `rows` holds the accuracy on tasks 0 to i after learning task i.
 
 
 def average_accuracy(rows: Sequence[Sequence[float]]) -> float:
     """Mean accuracy on all tasks after the last.
 
+    Examples
+    --------
     >>> average_accuracy([[1.0], [0.5, 0.75]])
     0.625
+
     """
     return float(np.mean(rows[-1]))
 
 
 def forgetting(rows: Sequence[Sequence[float]]) -> float:
-    """How far each task but the last fell from the best it had been before the last task, on average.
+    """Mean drop of each task but the last from its best accuracy before the last task.
 
+    Examples
+    --------
     >>> forgetting([[1.0], [0.5, 0.75]])
     0.5
+
     """
     best = [max(row[task] for row in rows[task:-1]) for task in range(len(rows) - 1)]
     return float(np.mean(np.subtract(best, rows[-1][:-1])))
 
 
 def backward_transfer(rows: Sequence[Sequence[float]]) -> float:
-    """How far each task but the last rose since it was learnt, on average.
+    """Mean change of each task but the last since it was learned.
 
+    Examples
+    --------
     >>> backward_transfer([[1.0], [0.5, 0.75]])
     -0.5
+
     """
-    learnt = [rows[task][task] for task in range(len(rows) - 1)]
-    return float(np.mean(np.subtract(rows[-1][:-1], learnt)))
+    learned = [rows[task][task] for task in range(len(rows) - 1)]
+    return float(np.mean(np.subtract(rows[-1][:-1], learned)))
 
 
 def summary(outcome: Outcome, label: Array | None = None) -> dict[str, Any]:
-    """An outcome in figures, ready for JSON; those about right and wrong only where labels (-1: unknown) are given."""
+    """Summarise an outcome in figures that are ready for JSON.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        What came out of some recordings.
+    label : array of int, shape (recordings,), optional
+        Numbers of the right classes, -1 where unknown.
+
+    Returns
+    -------
+    dict
+        `kept`, `kept_by_layer`, `silent`, `recordings`, `events`; and over the recordings with a known label, if there
+        are any, `event_accuracy`, `recording_accuracy` and `confusion`.
+
+    """
     result: dict[str, Any] = {
         "kept": kept(outcome),
         "kept_by_layer": kept_by_layer(outcome).tolist(),
@@ -136,22 +248,35 @@ def summary(outcome: Outcome, label: Array | None = None) -> dict[str, Any]:
         "recordings": len(outcome.events),
         "events": int(outcome.events.sum()),
     }
-    if label is not None:
+    if label is not None and not (len(label) and (label < 0).all()):
         votes, label = outcome.votes[label >= 0], label[label >= 0]
         result |= {
-            "accuracy": event_accuracy(votes, label),
-            "majority": majority_accuracy(votes, label),
+            "event_accuracy": event_accuracy(votes, label),
+            "recording_accuracy": recording_accuracy(votes, label),
             "confusion": confusion(votes, label).tolist(),
         }
     return result
 
 
 def early(vote: Array, offsets: Array, label: Array, classes: int) -> tuple[Array, Array]:
-    """How soon it can be decided: numbers of events, and the share of recordings whose majority is right after so many.
+    """Measure how soon a network can decide.
 
-    vote, offsets : as of `running_majority`
+    Parameters
+    ----------
+    vote, offsets, classes
+        As for `running_decisions`.
+    label : array of int, shape (recordings,)
+        Numbers of the right classes.
+
+    Returns
+    -------
+    after : array of int
+        Numbers of input events, up to the median length of a recording.
+    accuracy : array of float
+        Recording accuracy after that many events.
+
     """
     median = max(float(np.median(np.diff(offsets))), 2)
     after = np.unique(np.geomspace(min(10, median / 2), median, 16).astype(int))
-    right = running_majority(vote, offsets, after, classes) == label[:, None]
+    right = running_decisions(vote, offsets, after, classes) == label[:, None]
     return after, right.mean(axis=0)

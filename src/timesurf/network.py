@@ -264,7 +264,7 @@ class Network:
             schedule = Schedule(standing.passes * len(recordings), passes * len(recordings), batch_size, decay, keep)
             self._learn(recordings[order], schedule, progress, standing, reached, if_diverged)
             if held is not None:
-                accuracy = self.history[-1]["validation"] = self.evaluate(held)["majority"]
+                accuracy = self.history[-1]["validation_accuracy"] = self.evaluate(held)["recording_accuracy"]
                 if accuracy > standing.best_accuracy:
                     standing.best_pass = standing.passes
                 if accuracy >= standing.best_accuracy:  # of equals the last: it has learnt more

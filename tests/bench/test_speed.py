@@ -1,8 +1,11 @@
-"""The speed benchmark runs, and its ratios, coarse as they are on two recordings, point the right way."""
+"""The speed benchmark measures everything; whether it is fast enough is for `timesurf bench speed --check`."""
+
+import copy
+import math
 
 import pytest
 
-from timesurf.bench import speed
+from timesurf.bench import limits, speed
 
 
 @pytest.fixture(scope="module")
@@ -14,21 +17,27 @@ def test_every_network_and_job_is_measured(result):
     assert set(result["networks"]) == {"nmnist", "deeper", "sentences"}
     assert set(result["growth"]) == {"events", "units", "window", "field", "scattered field", "layers"}
     for network in result["networks"].values():
-        assert all(network[job]["events_per_s"] > 0 for job in speed.JOBS)
+        for job in speed.JOBS:
+            row = network[job]
+            assert 0 < row["events_per_s"] < math.inf
+            assert row["times_plain"] == pytest.approx(row["events_per_s"] / row["plain_events_per_s"])
+    assert result["networks"]["nmnist"]["infer"]["share_of_peak"] > 0
 
 
-def test_the_cpu_engine_is_far_ahead_of_the_plain_one(result):
-    """Asked for: 50 x and 3 x. Asserted with room for a noisy machine."""
-    assert result["networks"]["nmnist"]["infer"]["times_plain"] > 25
-    assert result["networks"]["nmnist"]["batch"]["times_plain"] > 25
-    assert result["networks"]["sentences"]["online"]["times_plain"] > 2
+def test_sizes_grow_as_stated(result):
+    for name, rows in result["growth"].items():
+        sizes = [row[name] for row in rows]
+        assert sizes == sorted(set(sizes))
+        assert all(math.isfinite(row["infer_ns"]) for row in rows)
+    assert result["growth"]["field"][-1]["field"] > 50 * result["growth"]["field"][0]["field"]
 
 
-def test_inference_uses_a_good_share_of_the_peak(result):
-    assert result["networks"]["nmnist"]["infer"]["share_of_peak"] > 0.1
-
-
-def test_a_field_55_times_as_large_costs_little_more(result):
-    field = result["growth"]["field"]
-    assert field[-1]["field"] > 50 * field[0]["field"]
-    assert field[-1]["infer_ns"] < 3 * field[0]["infer_ns"]
+def test_limits_name_what_is_too_slow(result):
+    slow = copy.deepcopy(result)
+    for network, job, figure, least in limits.AT_LEAST:
+        slow["networks"][network][job][figure] = 0.9 * least
+    field = slow["growth"]["field"]
+    field[0]["infer_ns"], field[-1]["infer_ns"] = 1.0, 1.1 * limits.LARGEST_FIELD
+    sentences = limits.missed(slow)
+    assert len(sentences) == len(limits.AT_LEAST) + 1
+    assert "nmnist, infer: times plain is 45, at least 50 is asked for." in sentences

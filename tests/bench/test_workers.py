@@ -10,7 +10,7 @@ TOUCHED = [{"recordings": n, "bytes": b, "of": 1_000_000} for n, b in ((1, 100_0
 
 def measured(cost, cores=64):
     """Batches as a cluster of this cost would take them."""
-    about = {"machine": {"cores": cores}, "events_a_recording": 4000.0, "touched": TOUCHED, "rows": []}
+    about = {"machine": {"cores": cores}, "events_per_recording": 4000.0, "touched": TOUCHED, "rows": []}
     about["bytes_per_s"] = cost.bytes_per_s
     work = scaling.digits(about)
     for batch in (64, 512):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
+from benchmarks import saccades_realism as realism
 from timesurf import EventError
-from timesurf.bench import realism
 from timesurf.datasets import mnist, nmnist, saccades
 from timesurf.datasets.saccades import Camera
 

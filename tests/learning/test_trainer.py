@@ -48,7 +48,7 @@ def test_held_out_recordings_are_of_every_class_and_not_learnt():
 
 def test_validation_keeps_the_best_pass():
     n = network().fit(DATA, passes=3, validation=0.2)
-    accuracies = [line["validation"] for line in n.history]
+    accuracies = [line["validation_accuracy"] for line in n.history]
     assert len(accuracies) == 3
     assert all(line["recordings"] == 8 for line in n.history)
     kept = network().fit(DATA, passes=3, validation=0.2)

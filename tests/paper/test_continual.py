@@ -1,4 +1,8 @@
-"""A small version of the continual-learning figure, which can still fail: one network, a shorter last step."""
+"""A small version of the continual-learning figure: one network, a shorter last step, seed 0.
+
+Margins: ten full networks adapt to at least 0.998 at every step, and end at 0.002 without adapting; where nothing
+changes, the worst of ten loses 0.0004.
+"""
 
 import pytest
 
@@ -8,7 +12,7 @@ from timesurf.paper import continual
 
 @pytest.fixture(scope="module")
 def result():
-    return continual.run(1, steps=(250, 250, 250, 250), unshifted=500)
+    return continual.run(1, seed=0, steps=(250, 250, 250, 250), unshifted=500)
 
 
 def test_adapting_follows_the_shift(result):

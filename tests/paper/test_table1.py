@@ -1,4 +1,7 @@
-"""A small version of Table 1: fewer recordings, faster rates, and it can still fail."""
+"""A small version of Table 1: two networks, fewer recordings, seed 0.
+
+Margins: k-means of 100 networks (seed 0, 1,000 recordings) lies between 0.53 and 0.58, Sup3r above 0.9926.
+"""
 
 import pytest
 
@@ -10,16 +13,16 @@ def result():
     return classification.run(networks=2, seed=0, recordings=200)
 
 
-def test_result_has_one_fraction_a_network(result):
+def test_result_has_one_fraction_per_network(result):
     for name in ("sup3r", "kmeans"):
-        for figure in ("accuracy", "kept"):
+        for figure in ("event_accuracy", "kept"):
             assert len(result[name][figure]) == 2
             assert all(0 <= v <= 1 for v in result[name][figure])
     assert {"settings", "machine", "seconds"} <= set(result)
 
 
 def test_kmeans_stays_near_chance_and_keeps_everything(result):
-    assert all(0.5 < v < 0.62 for v in result["kmeans"]["accuracy"])
+    assert all(0.5 < v < 0.62 for v in result["kmeans"]["event_accuracy"])
     assert result["kmeans"]["kept"] == [1, 1]
 
 
@@ -32,6 +35,6 @@ def test_figures_do_not_depend_on_the_number_of_workers(result):
 @pytest.mark.slow
 def test_one_full_network_reaches_the_papers_table():
     figures = classification.one(seed=0, number=0, recordings=1000)
-    assert figures["sup3r"]["accuracy"] >= 0.994
+    assert figures["sup3r"]["event_accuracy"] >= 0.994  # seed 0 reaches 0.998
     assert 0.14 <= figures["sup3r"]["kept"] <= 0.15
-    assert 0.53 <= figures["kmeans"]["accuracy"] <= 0.58
+    assert 0.53 <= figures["kmeans"]["event_accuracy"] <= 0.58

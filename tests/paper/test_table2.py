@@ -1,4 +1,7 @@
-"""A small version of Table 2, which can still fail: one network, both tasks."""
+"""A small version of Table 2: one network, both tasks, 500 recordings each, seed 0.
+
+Margins: ten full networks reach 0.999 on task 1 and 1.000 on task 2; 0.98 allows for half the recordings.
+"""
 
 import pytest
 
@@ -8,10 +11,10 @@ from timesurf.paper import table2 as incremental
 
 @pytest.fixture(scope="module")
 def result():
-    return incremental.run(1, tasks=2, recordings=500)
+    return incremental.run(1, seed=0, tasks=2, recordings=500)
 
 
-def test_a_new_task_is_learnt_and_the_old_one_kept(result):
+def test_a_new_task_is_learned_and_the_old_one_not_forgotten(result):
     assert result["task1"][0] >= 0.99
     assert result["task2"][0] >= 0.98
     assert result["task1_after"][0] >= 0.98
@@ -31,8 +34,8 @@ def test_the_figure_is_drawn(result, tmp_path):
 def test_progress_of_several_trainings_is_one():
     from timesurf.learning.trainer import Progress
 
-    heard = []
-    told = incremental._joined(40, 7, lambda number, news: heard.append((number, news.done, news.total)))
+    calls = []
+    report = incremental._joined(40, 7, lambda number, now: calls.append((number, now.done, now.total)))
     for done in (10, 20, 10, 20):
-        told(Progress(done, 20, 0, 1.0, 1.0))
-    assert heard == [(7, 10, 40), (7, 20, 40), (7, 30, 40), (7, 40, 40)]
+        report(Progress(done, 20, 0, 1.0, 1.0))
+    assert calls == [(7, 10, 40), (7, 20, 40), (7, 30, 40), (7, 40, 40)]

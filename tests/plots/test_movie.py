@@ -17,7 +17,7 @@ def test_a_gif_has_a_frame_for_each_moment(tmp_path, text, reader):
     assert [file.name for file in tmp_path.iterdir()] == ["a.gif"]
 
 
-def test_kept_events_flare_up_blue_and_fade(camera, watcher):
+def test_kept_events_light_up_blue_and_fade(camera, watcher):
     recording = camera[0]
     kept = np.arange(300) == 0
     screen = _Screen(figure(1, 1, (3, 3))[1][0, 0], recording, kept, seconds=1)
@@ -32,11 +32,11 @@ def test_kept_events_flare_up_blue_and_fade(camera, watcher):
 
 def test_bars_end_at_the_votes(camera, watcher):
     board = _Board(figure(1, 1, (3, 3))[1][0, 0], watcher, camera[3])
-    assert board.ax.get_title() == "nothing yet"
+    assert board.ax.get_title() == "no decision yet"
     board.show(300)
     votes = watcher.infer(camera[3]).votes[0]
     np.testing.assert_allclose([bar.get_width() for bar in board.bars], votes / votes.sum())
-    assert board.ax.get_title() == f"says {votes.argmax()}"
+    assert board.ax.get_title() == f"decision: {votes.argmax()}"
     assert board.ax.get_yticklabels()[3].get_text() == "3 (true)"
 
 
@@ -57,7 +57,7 @@ def test_an_mp4_is_what_ffmpeg_makes_of_the_frames(tmp_path, text, reader, monke
 
 
 def test_what_cannot_be_filmed_is_refused(tmp_path, text, reader):
-    with pytest.raises(SettingError, match=r"a film is a .gif or an .mp4"):
+    with pytest.raises(SettingError, match=r"an animation is a .gif or an .mp4"):
         plots.animate(reader, text[0], tmp_path / "a.avi")
     with pytest.raises(SettingError, match=r"fps = 0 must be positive"):
         plots.animate(reader, text[0], tmp_path / "a.gif", fps=0)

@@ -4,7 +4,7 @@ import pytest
 from timesurf import SettingError, metrics, plots
 from timesurf.engines import pack, reference
 from timesurf.errors import NotFittedError
-from timesurf.plots.running import settled, votes_so_far
+from timesurf.plots.running import CURVES, settled, votes_so_far
 
 
 def lines(ax):
@@ -34,40 +34,40 @@ def test_the_last_share_is_that_of_the_votes(text, reader):
     assert "vxvyty (true)" in lines(ax)
 
 
-def test_running_votes_agree_with_the_running_majority(camera, watcher):
+def test_running_votes_agree_with_the_running_decisions(camera, watcher):
     recording = camera[2]
     trace = watcher.trace(recording)
     vote = np.where(trace.passed == 3, trace.winner[:, -1], -1)
     after = np.arange(1, 301)
-    said = metrics.running_majority(vote, recording.offsets, after, 10)[0]
+    decided = metrics.running_decisions(vote, recording.offsets, after, 10)[0]
     shares = votes_so_far(watcher, recording)
-    np.testing.assert_array_equal(np.where(shares.any(axis=1), shares.argmax(axis=1), -1), said)
+    np.testing.assert_array_equal(np.where(shares.any(axis=1), shares.argmax(axis=1), -1), decided)
     since = settled(shares)
-    assert (said[since:] == said[-1]).all()
-    assert since == 0 or said[since - 1] != said[-1]
+    assert (decided[since:] == decided[-1]).all()
+    assert since == 0 or decided[since - 1] != decided[-1]
 
 
 def test_a_recording_without_a_vote_is_drawn_too(text, reader):
     silent = type(reader)(reader.layers, reader.field, 1, reader.classes)
     silent.parameters = reader.snapshot()
     silent.parameters[0].thresholds[:] = 0
-    assert plots.decision(silent, text[0]).get_title() == "no output event: it says nothing"
+    assert plots.decision(silent, text[0]).get_title() == "no output event, no decision"
     assert "0 output events" in plots.separability(silent, text[0]).get_title()
 
 
-def test_classes_without_votes_have_no_name(camera, watcher):
+def test_classes_without_votes_are_not_in_the_legend(camera, watcher):
     votes = watcher.infer(camera[2]).votes[0]
     names = [name.get_text() for name in plots.decision(watcher, camera[2]).get_legend().get_texts()]
     assert names == [f"{c} (true)" if c == 2 else str(c) for c in range(10) if votes[c] or c == 2]
 
 
-def test_confusion_bears_the_names_of_classes(text, reader):
+def test_confusion_has_the_names_of_classes(text, reader):
     counts = metrics.confusion(reader.infer(text).votes, reader.class_numbers(text))
     ax = plots.confusion(counts, reader.classes)
     assert [name.get_text() for name in ax.get_xticklabels()] == [*reader.classes, "none"]
     assert [name.get_text() for name in ax.get_yticklabels()] == [*reader.classes]
     assert sorted(int(each.get_text()) for each in ax.texts) == sorted(counts[counts > 0])
-    assert f"{reader.evaluate(text)['majority']:.1%} of 30 right" in ax.get_title()
+    assert f"{reader.evaluate(text)['recording_accuracy']:.1%} of 30 correct" in ax.get_title()
     assert len(plots.confusion([[3, 0], [1, 2]], "ab").get_xticklabels()) == 2
     with pytest.raises(SettingError, match=r"counts of shape \(2, 3\) for 3 classes"):
         plots.confusion(counts, "abc")
@@ -75,22 +75,23 @@ def test_confusion_bears_the_names_of_classes(text, reader):
 
 def test_learning_curves_follow_the_history(reader):
     ax = plots.learning_curves(reader.history)
-    for name in ("accuracy", "kept", "validation"):
-        assert lines(ax)[name].get_ydata().tolist() == [figures[name] for figures in reader.history]
-        assert lines(ax)[name].get_xdata().tolist() == [1, 2, 3]
-    strokes = {(lines(ax)[name].get_linestyle(), lines(ax)[name].get_marker()) for name in ("accuracy", "kept")}
-    assert len(strokes) == 2  # told apart without colour
+    for name, title in CURVES.items():
+        assert lines(ax)[title].get_ydata().tolist() == [figures[name] for figures in reader.history]
+        assert lines(ax)[title].get_xdata().tolist() == [1, 2, 3]
+    strokes = {(lines(ax)[title].get_linestyle(), lines(ax)[title].get_marker()) for title in CURVES.values()}
+    assert len(strokes) == 3  # they differ without colour too
 
 
 def test_passes_without_validation_leave_a_gap():
-    ax = plots.learning_curves([{"accuracy": 0.5, "kept": 1.0}, {"accuracy": 0.7, "kept": 0.9, "validation": 0.8}])
-    np.testing.assert_array_equal(lines(ax)["validation"].get_ydata(), [np.nan, 0.8])
-    assert "validation" not in lines(plots.learning_curves([{"accuracy": 0.5, "kept": 1.0}]))
+    without = {"event_accuracy": 0.5, "kept": 1.0}
+    ax = plots.learning_curves([without, {**without, "validation_accuracy": 0.8}])
+    np.testing.assert_array_equal(lines(ax)["validation accuracy"].get_ydata(), [np.nan, 0.8])
+    assert "validation accuracy" not in lines(plots.learning_curves([without]))
     with pytest.raises(NotFittedError, match="history is empty"):
         plots.learning_curves([])
 
 
 def test_how_soon_it_decides_is_a_curve():
-    ax = plots.early({"events": [10, 100], "accuracy": [0.3, 0.9]})
+    ax = plots.early({"events": [10, 100], "recording_accuracy": [0.3, 0.9]})
     assert ax.lines[0].get_xydata().tolist() == [[10, 0.3], [100, 0.9]]
     assert ax.get_xscale() == "log"

@@ -1,4 +1,4 @@
-"""The page of a run: complete, harmless, small, and alive in a browser."""
+"""The report of a run: complete, safe, small, and interactive in a browser."""
 
 import dataclasses
 import re
@@ -14,7 +14,7 @@ from timesurf import Full, Network, Recordings, Window, report
 from timesurf.bench.workloads import strokes
 from timesurf.datasets import sentences
 from timesurf.presets import SENTENCES
-from timesurf.report.findings import LONGEST, LOOKED_AT, drawn
+from timesurf.report.findings import LONGEST, TRACED, drawn
 from timesurf.report.markup import Html, tag
 from timesurf.report.pictures import png, shrunk
 from timesurf.results import run as runs
@@ -123,12 +123,12 @@ def test_thousands_of_recordings_make_a_report_no_larger(camera_run):
     page = report.page(dataclasses.replace(camera_run, held_out=many))
     assert len(page.encode()) < 1e6
     assert "Figures are of all 3,000 held-out recordings" in page
-    assert f"are of {LOOKED_AT} of them" in page
+    assert f"are of {TRACED} of them" in page
 
 
 def test_the_figures_are_those_of_the_network(text_run, text_page):
     figures = text_run.network.evaluate(text_run.held_out)
-    for name in ("majority", "accuracy", "kept"):
+    for name in ("recording_accuracy", "event_accuracy", "kept"):
         assert f"{100 * figures[name]:.1f} %" in text_page.text
     assert f"{figures['events']:,}" in text_page.text
     assert "1 min 15 s" in text_page.text
@@ -156,29 +156,29 @@ def test_every_link_inside_the_page_leads_somewhere(camera_page):
     assert {a["href"][1:] for a in camera_page.all("a")} <= set(ids)
 
 
-def test_every_unit_of_layer_1_tells_what_it_fires_for(camera_run, camera_page):
+def test_every_unit_of_layer_1_shows_what_it_fires_for(camera_run, camera_page):
     assert len(camera_page.all("section", **{"class": "panel"})) == 32
     trace = camera_run.network.trace(camera_run.held_out)
     mine = trace.winner[:, 0] == 3
     assert f"{mine.sum():,}, {100 * mine.mean():.1f} % of all" in camera_page.text
-    assert f"{100 * (trace.passed[mine] > 0).mean():.1f} % lie within its threshold" in camera_page.text
+    assert f"{100 * (trace.passed[mine] > 0).mean():.1f} % are within its threshold" in camera_page.text
     assert "2 (silent)" in camera_page.text
 
 
-def test_cells_tell_count_and_share(camera_run, camera_page):
+def test_cells_have_count_and_share(camera_run, camera_page):
     network, held = camera_run.network, camera_run.held_out
     right = int(((network.infer(held).votes.argmax(axis=1) == held.labels) & (held.labels == 4)).sum())
     cell = camera_page.all("td", **{"class": "right"})[4]
-    assert cell["data-tip"].replace("\xa0", " ") == f"4 seen right: {right} of 2, {50 * right:.1f} %"
+    assert cell["data-tip"].replace("\xa0", " ") == f"4 classified correctly: {right} of 2, {50 * right:.1f} %"
 
 
 def test_the_worst_come_first_and_wrong_before_right(camera_run):
-    judged = report.gather(camera_run).judged
-    worst = judged.worst()
-    right = (judged.said == judged.label)[worst]
+    evaluated = report.gather(camera_run).evaluated
+    worst = evaluated.worst()
+    right = (evaluated.decided.classes == evaluated.label)[worst]
     assert sorted(right) == list(right)
     wrong = worst[~right]
-    assert (np.diff(judged.share[wrong]) >= 0).all()
+    assert (np.diff(evaluated.share[wrong]) >= 0).all()
     assert f"Recording {worst[0]}: " in report.page(camera_run)
 
 
@@ -202,24 +202,26 @@ def test_without_held_out_recordings_it_says_what_is_missing(text_run):
     assert "No recordings were held out" in page.text
     assert "Learning curves" in page.text
     assert "Confusion matrix" not in page.text
-    kept = Run({"evaluation": {"majority": 0.875, "accuracy": "?"}}, text_run.network, text_run.held_out[:0])
-    assert "87.5 %" in Page(report.page(kept)).text
+    saved = {"recording_accuracy": 0.875, "event_accuracy": "?"}
+    page = Page(report.page(Run({"evaluation": saved}, text_run.network, text_run.held_out[:0])))
+    assert "87.5 %" in page.text
+    assert "event accuracy" not in page.text.split("Learning curves")[0]
 
 
 def test_without_labels_it_says_what_is_missing(camera_run):
     held = camera_run.held_out
     page = Page(report.page(dataclasses.replace(camera_run, held_out=held.with_labels(np.full(20, -1)))))
-    assert "bear no label: nothing can be said about right and wrong" in page.text
-    assert "recordings right" not in page.text
-    assert "seen as" in page.text
+    assert "have no labels, so there are no accuracies" in page.text
+    assert "recording accuracy" not in page.text
+    assert "classified as" in page.text
     some = held.with_labels(np.where(np.arange(20) < 5, -1, held.labels))
     assert (
-        "5 of the 20 held-out recordings bear no label"
+        "5 of the 20 held-out recordings have no label"
         in Page(report.page(dataclasses.replace(camera_run, held_out=some))).text
     )
 
 
-def test_a_network_that_has_not_learnt_and_recordings_without_events_are_told_of(text_run):
+def test_untrained_networks_and_recordings_without_events_are_explained(text_run):
     network = SENTENCES.network(text_run.held_out, sentences.TASK1, 0).start(text_run.held_out)
     nothing = Recordings([[], []], t=[], offsets=[0, 0, 0], field=(30, 5), labels=list(sentences.TASK1))
     page = Page(report.page(Run({}, network, nothing)))
@@ -228,7 +230,7 @@ def test_a_network_that_has_not_learnt_and_recordings_without_events_are_told_of
 
 
 @pytest.mark.parametrize("field", [(), (12,), (5, 4, 3)])
-def test_fields_that_are_no_image_are_told_of_too(field, rng):
+def test_fields_that_are_no_image_are_explained_too(field, rng):
     t = np.tile(np.arange(60) * 50, 4)
     coords = [rng.integers(0, n, 240) for n in field]
     events = Recordings(
@@ -251,7 +253,7 @@ def test_recordings_are_drawn_evenly_from_the_classes_and_within_bounds():
 def test_a_report_needs_no_matplotlib(tmp_path, text_run):
     runs.write(tmp_path / "run", text_run)
     code = (
-        "import sys; from timesurf import report, runs; "
+        "import sys; from timesurf import report; from timesurf.results import run as runs; "
         "report.write(runs.read('run'), 'report.html'); print('matplotlib' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
@@ -304,7 +306,7 @@ svg.focus(); key(svg, "Home"); note("curve", svg.getAttribute("aria-valuetext"))
 
 
 def browse(path, folder, *options):
-    """The page as a browser leaves it, and what it complains about."""
+    """The page as a browser leaves it, and its console messages."""
     browser = shutil.which("chromium")
     if browser is None:
         pytest.skip("no chromium here to open the page in")
@@ -333,5 +335,5 @@ def test_a_browser_follows_keys_and_pointer_and_a_phone_need_not_scroll_sideways
     assert complaints == []
     body = page.all("body")[0]
     assert (body["data-picked"], body["data-stops"], body["data-overflow"]) == ("unit-3", "1", "0")
-    assert body["data-cell"].startswith("0 seen right: ")
-    assert body["data-curve"].startswith("pass 1: events right ")
+    assert body["data-cell"].startswith("0 classified correctly: ")
+    assert body["data-curve"].startswith("pass 1: event accuracy ")

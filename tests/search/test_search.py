@@ -88,8 +88,8 @@ def test_a_trial_trains_the_network_that_fit_would(batch_size):
     network = preset.network(PARTS.train, sentences.TASK1, 3, threads=1).fit(PARTS.train, **preset.training())
     figures = network.evaluate(PARTS.held)
     measured = trial.measure(TASK, preset, seed=3)
-    assert (measured.accuracy[-1], measured.kept[-1]) == (figures["majority"], figures["kept"])
-    assert measured.events_right == figures["accuracy"]
+    assert (measured.recording_accuracy[-1], measured.kept[-1]) == (figures["recording_accuracy"], figures["kept"])
+    assert measured.event_accuracy == figures["event_accuracy"]
     assert measured.ended == "whole"
 
 
@@ -257,7 +257,7 @@ def result():
 
 
 def test_the_result_tells_what_matters_and_what_was_run(result):
-    for objective in ("accuracy", "kept"):
+    for objective in ("recording_accuracy", "kept"):
         assert result["importance"][objective].keys() == {"tau1", "alpha"}
         assert sum(result["importance"][objective].values()) == pytest.approx(1)
     assert result["machine"]["optuna"] == optuna.__version__
@@ -269,7 +269,7 @@ def test_the_result_tells_what_matters_and_what_was_run(result):
 
 def test_what_is_chosen_is_no_worse_than_the_defaults(result):
     chosen = next(one for one in result["finalists"] if one["chosen"])
-    assert np.mean(chosen["accuracy"]) >= np.mean(result["finalists"][0]["accuracy"])
+    assert np.mean(chosen["recording_accuracy"]) >= np.mean(result["finalists"][0]["recording_accuracy"])
     assert np.mean(chosen["kept"]) <= np.mean(result["finalists"][0]["kept"])
     tested = result["test"]
     assert tested["values"] == chosen["values"]

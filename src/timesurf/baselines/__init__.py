@@ -1,1 +1,1 @@
-"""What Sup3r is compared with."""
+"""What Sup3r is compared with: HOTS with k-means and a classifier, and an ANN trained by backpropagation."""

@@ -1,7 +1,7 @@
-"""The network that the paper compares with: one convolutional layer, sigmoid units, a linear read-out, backpropagation.
+"""The ANN that the paper compares with: one convolutional layer, sigmoid units, a linear read-out, backpropagation.
 
-As large as Sup3r's: 32 units that see 9 x 9 pixels, one unit a class that sees them all. Stochastic gradient descent at
-the paper's rate of 0.05. PyTorch is the extra `bench`.
+It is as large as Sup3r's network: 32 units over 9 x 9 pixels, one unit per class over all of them. Stochastic gradient
+descent at the paper's rate of 0.05. PyTorch is in the extra `bench`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from timesurf.events import Recordings
 from timesurf.learning.trainer import hold_out
 
 Array = NDArray[Any]
-PATIENCE = 0.25  # of all passes, without a better one on the validation share
+PATIENCE = 0.25  # share of all passes without an improvement on the validation images after which training ends
 
 
 def fit(
@@ -33,10 +33,39 @@ def fit(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Callable[[Array], Array]:
-    """Train on images (n, height, width) of values around 0 to 1; what gives the classes of others.
+    """Train on images; the pass with the best validation accuracy is used.
 
-    The best of at most `passes` passes on a share held out; it ends early when the last quarter brought nothing.
-    progress : called with passes done and passes in all
+    Parameters
+    ----------
+    images : array, shape (n, height, width)
+        Values around 0 to 1.
+    labels : array, shape (n,)
+        Their classes.
+    units, side : int
+        Units of the convolutional layer, and the side of the square they see.
+    rate : float
+        Learning rate.
+    batch_size : int
+        Images per step.
+    passes : int
+        At most; training ends early when the last quarter of them brought no improvement.
+    validation : float
+        Share of the images to choose the best pass by.
+    seed : int
+        Seed of weights and order.
+    progress : callable, optional
+        Called with the number of passes done and of all passes.
+
+    Returns
+    -------
+    callable
+        From images to their predicted classes.
+
+    Raises
+    ------
+    MissingEngineError
+        If PyTorch is not installed.
+
     """
     torch = load()
     torch.manual_seed(seed)
@@ -50,15 +79,15 @@ def fit(
         torch.nn.Linear(units * height * width, len(classes)),
     )  # fmt: skip
     descent = torch.optim.SGD(network.parameters(), lr=rate)
-    learnt, held = hold_out(label, validation, rng)
+    learned, held = hold_out(label, validation, rng)
     best, best_pass, best_right = None, 0, -1
     for n in range(passes):
-        order = torch.from_numpy(rng.permutation(learnt))
+        order = torch.from_numpy(rng.permutation(learned))
         for some in order.split(batch_size):
             descent.zero_grad()
             torch.nn.functional.cross_entropy(network(x[some]), y[some]).backward()
             descent.step()
-        right = int((_told(network, x[held]) == label[held]).sum())
+        right = int((_predicted(network, x[held]) == label[held]).sum())
         if right > best_right:
             best, best_pass, best_right = {k: v.clone() for k, v in network.state_dict().items()}, n, right
         if progress:
@@ -69,20 +98,21 @@ def fit(
         network.load_state_dict(best)
 
     def predict(others: Array) -> Array:
-        return classes[_told(network, torch.from_numpy(np.ascontiguousarray(others, dtype=np.float32))[:, None])]
+        return classes[_predicted(network, torch.from_numpy(np.ascontiguousarray(others, dtype=np.float32))[:, None])]
 
     return predict
 
 
-def _told(network: Any, x: Any) -> Array:
+def _predicted(network: Any, x: Any) -> Array:
+    """Numbers of the classes that the network predicts."""
     torch = load()
     with torch.no_grad():
-        told: Array = torch.cat([network(some).argmax(dim=1) for some in x.split(1000)]).numpy()
-    return told
+        numbers: Array = torch.cat([network(some).argmax(dim=1) for some in x.split(1000)]).numpy()
+    return numbers
 
 
 def load() -> Any:
-    """PyTorch, or an error that says how to get it."""
+    """Import PyTorch, or raise an error that says how to install it."""
     try:
         import torch
     except ImportError as error:
@@ -91,11 +121,24 @@ def load() -> Any:
 
 
 def event_images(recordings: Recordings) -> Array:
-    """Events of each recording by pixel, (n, height, width): roots of counts, the brightest pixel of each 1.
+    """Count the events of each recording per pixel: square roots of counts, scaled so that the largest is 1.
 
+    Parameters
+    ----------
+    recordings : Recordings
+        Of two dimensions.
+
+    Returns
+    -------
+    array of float32, shape (recordings, height, width)
+        Images.
+
+    Examples
+    --------
     >>> two = Recordings([[0, 1, 1], [0, 0, 0]], t=[0, 1, 2], field=(2, 1))
     >>> event_images(two).round(2)
     array([[[0.71, 1.  ]]], dtype=float32)
+
     """
     x, y = recordings.coords
     width, height = recordings.field

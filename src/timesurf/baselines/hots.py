@@ -1,7 +1,7 @@
-"""HOTS as it was before Sup3r: layers of k-means centroids that pass every event on, and a classifier behind them.
+"""HOTS without Sup3r: layers of k-means centroids that pass on every event, followed by a classifier.
 
-The centroids know nothing of the class. Where a network must decide by itself, each unit of its last layer is the mean
-surface of one class; elsewhere a classifier looks at how often each unit won.
+The centroids do not depend on the classes. Where a network must decide by itself, each unit of its last layer is the
+mean surface of one class; elsewhere a classifier takes how often each unit won.
 """
 
 from __future__ import annotations
@@ -18,25 +18,54 @@ from timesurf.network import Network
 def fit_kmeans(network: Network, recordings: Recordings, *, sample: int = 20) -> Network:
     """Give the network k-means centroids and no thresholds.
 
+    Parameters
+    ----------
+    network : Network
+        An untrained network; it is changed.
+    recordings : Recordings
+        What to take surfaces from.
+    sample : int
+        How many of the recordings.
+
+    Returns
+    -------
+    Network
+        The same network.
+
+    Examples
+    --------
     >>> from timesurf import Full, Network, Tile
     >>> from timesurf.datasets import sentences
     >>> layers = [Tile((5, 5), units=3, tau="2 ms"), Tile((3, 1), units=6, tau=1), Full(tau=1)]
     >>> network = Network(layers, field=(30, 5), polarities=1, classes=sentences.TASK1)
     >>> fit_kmeans(network, sentences.make(20)).evaluate(sentences.make(10, seed=1))["kept"]
     1.0
+
     """
     return network.start(recordings, start="kmeans", margin=math.inf, sample=sample)
 
 
 def counts(events: Recordings, *, places: bool) -> Any:
-    """How often each unit won in each recording, as a sparse matrix (recordings, columns).
+    """Count how often each unit won in each recording.
 
-    events : what a layer emits (`Network.transform`)
-    places : count every unit at every place by itself, not over the whole field
+    Parameters
+    ----------
+    events : Recordings
+        What a layer emits (`Network.transform`).
+    places : bool
+        Whether to count each unit at each place separately instead of over the whole field.
 
+    Returns
+    -------
+    sparse matrix, shape (recordings, columns)
+        Counts.
+
+    Examples
+    --------
     >>> two = Recordings([[0, 1, 1]], t=[0, 1, 2], p=[1, 0, 1], field=(2,), polarities=2)
     >>> counts(two, places=False).toarray(), counts(two, places=True).toarray()
     (array([[1., 2.]], dtype=float32), array([[0., 1., 1., 1.]], dtype=float32))
+
     """
     from scipy.sparse import coo_matrix
 
@@ -48,7 +77,7 @@ def counts(events: Recordings, *, places: bool) -> Any:
 
 
 def linear_classifier(seed: int = 0) -> Any:
-    """Logistic regression on roots of counts, scaled to length 1; C by cross-validation."""
+    """Logistic regression on square roots of counts, scaled to length 1; C by cross-validation."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import Normalizer
@@ -60,7 +89,7 @@ def linear_classifier(seed: int = 0) -> Any:
 
 
 def polynomial_svm(seed: int = 0) -> Any:
-    """A polynomial SVM on roots of counts, as in the paper's HOTS row; degree and C by cross-validation."""
+    """Polynomial SVM on square roots of counts, as in the paper's HOTS row; degree and C by cross-validation."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import Normalizer, StandardScaler
     from sklearn.svm import SVC
@@ -71,19 +100,20 @@ def polynomial_svm(seed: int = 0) -> Any:
 
 
 def _roots(*, dense: bool = False) -> Any:
-    """Roots tame the variance of counts."""
+    """Square roots, which make the variance of counts independent of their size."""
     from sklearn.preprocessing import FunctionTransformer
 
     return FunctionTransformer(lambda x: np.sqrt(x.toarray() if dense else x), accept_sparse=True)
 
 
 class _Tuned:
-    """A classifier whose settings are chosen on some of the recordings, by cross-validation, before it learns all."""
+    """A classifier whose settings are chosen by cross-validation on part of the data, before it is fitted to all."""
 
     def __init__(self, classifier: Any, grid: dict[str, list[Any]], seed: int, some: int = 5000) -> None:
         self.classifier, self.grid, self.seed, self.some = classifier, grid, seed, some
 
     def fit(self, x: Any, y: Any) -> _Tuned:
+        """Choose the settings, then fit."""
         from sklearn.model_selection import GridSearchCV
 
         some = np.random.default_rng(self.seed).permutation(x.shape[0])[: self.some]
@@ -92,4 +122,5 @@ class _Tuned:
         return self
 
     def score(self, x: Any, y: Any) -> float:
+        """Fraction classified correctly."""
         return float(self.classifier.score(x, y))

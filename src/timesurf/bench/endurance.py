@@ -1,6 +1,6 @@
-"""Streams that do not end: whether memory stays flat and results stay right over hours of simulated time.
+"""Endurance: whether memory stays constant and results stay correct over hours of simulated stream.
 
-A stream is made of short recordings, one after another, with silence between; in a day its clock runs past 2^36 us.
+A stream consists of short recordings, one after another, with pauses between; in a day its time exceeds 2^36 us.
 """
 
 from __future__ import annotations
@@ -19,15 +19,33 @@ from timesurf.live.session import Session
 from timesurf.results import machine
 
 Array = NDArray[Any]
-_PACKET = 1000  # events
-_WARM = 0.1  # of a stream: caches, allocator and buffers have their size by then
+_PACKET = 1000  # events per packet
+_WARM = 0.1  # share of a stream after which caches, allocator and buffers have their final size
 HOUR = 3_600_000_000  # us
 
 
 def run(
     *, hours: float = 24, events: int = 20_000_000, seed: int = 0, progress: Callable[[str], None] = lambda _: None
 ) -> dict[str, Any]:
-    """A day with silences, and an hour of bursts at ten million events a second, of so many events each."""
+    """Run a day with pauses, and an hour of bursts at ten million events per second.
+
+    Parameters
+    ----------
+    hours : float
+        Simulated time of the day; the hour of bursts is 1/24 of it.
+    events : int
+        Events in each stream.
+    seed : int
+        Seed of the recordings.
+    progress : callable
+        Called with the name of each stream.
+
+    Returns
+    -------
+    dict
+        Speed and growth of memory of each stream, and whether results equal those of the same day as one recording.
+
+    """
     some = workloads.strokes(64, seed)
     network = workloads.started(workloads.NMNIST, some)
     streams = {
@@ -38,26 +56,27 @@ def run(
     result: dict[str, Any] = {"hours": hours, "seed": seed, "machine": machine.describe(), "streams": {}}
     for name, (session, packets) in streams.items():
         progress(name)
-        result["streams"][name] = _endure(session, packets, events)
+        result["streams"][name] = _measure(session, packets, events)
     progress("the same day offline")
     day, offline = _whole(some, events, hours * HOUR), network.twin(network.snapshot())
     offline.dtype = "float64"  # as sessions compute
-    apart = offline.infer(day).votes[0] - result["streams"]["a day, predicting"]["votes"]
-    result["votes_differ"] = int(np.abs(apart).sum()) // 2
+    difference = offline.infer(day).votes[0] - result["streams"]["a day, predicting"]["votes"]
+    result["votes_differ"] = int(np.abs(difference).sum()) // 2
     offline.adapt(day)
-    learnt = streams["a day, adapting"][0].adapted().parameters
-    same = zip(learnt.arrays, offline.parameters.arrays, strict=True)
+    adapted = streams["a day, adapting"][0].adapted().parameters
+    same = zip(adapted.arrays, offline.parameters.arrays, strict=True)
     result["adapted_to_the_same_bits"] = all(a.tobytes() == b.tobytes() for a, b in same)
     return result
 
 
-def _endure(session: Session, packets: Iterator[tuple[Any, Array]], events: int) -> dict[str, Any]:
+def _measure(session: Session, packets: Iterator[tuple[Any, Array]], events: int) -> dict[str, Any]:
+    """Send all packets through a session: votes, growth of memory, events per second."""
     memory, began = [], time.perf_counter()
     every = max(events // _PACKET // 50, 1)
     counts = np.zeros(len(session.network.classes), np.int64)
     for n, (coords, t) in enumerate(packets):
-        heard = session.take(coords, t)
-        counts += np.bincount(heard.units, minlength=len(counts))
+        decision = session.take(coords, t)
+        counts += np.bincount(decision.units, minlength=len(counts))
         if n % every == 0:
             memory.append(resident())
     warm = memory[round(_WARM * len(memory)) :]
@@ -69,7 +88,7 @@ def _endure(session: Session, packets: Iterator[tuple[Any, Array]], events: int)
 
 
 def _stream(some: Recordings, events: int, span: float, rate: float | None = None) -> Iterator[tuple[Any, Array]]:
-    """Packets of coordinates and times; rate: events a second within a recording, instead of its own."""
+    """Packets of coordinates and times; `rate` replaces the events per second within each recording."""
     each = len(some.t) // len(some)
     number = events // each
     for n in range(number):
@@ -89,8 +108,8 @@ def _whole(some: Recordings, events: int, span: float) -> Recordings:
 
 
 def resident() -> int:
-    """Bytes of memory that this process has now."""
+    """Bytes of memory that this process occupies now."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS"):
             return int(line.split()[1]) << 10
-    raise OSError("how much memory is in use is not known here: /proc/self/status has no VmRSS")
+    raise OSError("The memory in use cannot be measured here: /proc/self/status has no VmRSS.")

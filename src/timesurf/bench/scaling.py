@@ -1,12 +1,13 @@
-"""A batch on many workers, on paper: what it computes, what it sends, and where the one outgrows the other.
+"""A cost model of a batch on many workers: computing, overhead and exchange, and when exchange dominates.
 
 With W workers a batch of B recordings of e events takes
 
     T(W, B) = B e / (v W)  +  a + b W  +  (W s(B) + W s(B / W)) / u
 
-v events a second of a worker; a seconds a batch and b a task that Dask takes; s(n) bytes of the sums of n recordings,
-which grow until every entry is touched; u bytes a second of the machine that adds up. Told are W s(B), the sums of the
-batch before; come back W s(B / W), those of every worker. u is measured; `fit` finds v, a and b in measured batches.
+where v is a worker's events per second, a and b are Dask's seconds per batch and per task, s(n) is the size in bytes of
+the sums of n recordings, which grows until every entry is touched, and u the bytes per second of the machine that adds
+them up. W s(B) bytes are sent, the sums of the previous batch; W s(B / W) come back, those of each worker. u is
+measured; `fit` finds v, a and b from measured batches.
 """
 
 from __future__ import annotations
@@ -23,34 +24,62 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of a cluster."""
+    """Cost of work on a cluster.
 
-    events_per_s: float  # of a worker
-    batch: float  # s
-    task: float  # s
-    bytes_per_s: float  # of the machine that adds up
-    tree: bool = False  # workers add up among themselves, two and two: log2(W) + 1 steps take the place of W
+    Attributes
+    ----------
+    events_per_s : float
+        Events per second of one worker.
+    batch, task : float
+        Seconds of overhead per batch and per task.
+    bytes_per_s : float
+        Bytes per second of the machine that adds up the sums.
+    tree : bool
+        Whether workers add up sums among themselves in pairs: log2(W) + 1 steps instead of W.
+
+    """
+
+    events_per_s: float
+    batch: float
+    task: float
+    bytes_per_s: float
+    tree: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Of a data set and its network."""
+    """A data set and its network.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    recordings : int
+        Recordings in the data set.
+    events : float
+        Events per recording.
+    sizes, sums : tuple of float
+        Numbers of recordings, ascending, and the bytes of their sums; larger numbers touch no more entries.
+    batch : int
+        Recordings per batch, as many as accuracy allows.
+
+    """
 
     name: str
     recordings: int
-    events: float  # a recording
-    sizes: tuple[float, ...]  # recordings, rising,
-    sums: tuple[float, ...]  # and bytes of the sums of so many; more touch no more
-    batch: int  # recordings; what accuracy allows
+    events: float
+    sizes: tuple[float, ...]
+    sums: tuple[float, ...]
+    batch: int
 
     def sum_bytes(self, recordings: Array | float) -> Array:
-        """Bytes of the sums of so many recordings."""
+        """Size in bytes of the sums of this number of recordings."""
         found: Array = np.interp(np.log(recordings), np.log(self.sizes), self.sums)
         return found
 
 
 def seconds(cost: Cost, work: Work, workers: Array | float) -> dict[str, Array]:
-    """What a batch takes: computing, what Dask takes, and what travels."""
+    """Seconds of a batch by part: computing, overhead ("waiting"), and exchange ("travelling")."""
     batch = work.batch
     workers = np.asarray(workers, dtype=float)
     steps = np.log2(workers) + 1 if cost.tree else workers
@@ -63,9 +92,18 @@ def seconds(cost: Cost, work: Work, workers: Array | float) -> dict[str, Array]:
 
 
 def fit(measured: dict[str, Any]) -> dict[str, Any]:
-    """The cost of the measured cluster; and of every measured batch, how far the simulated one is off.
+    """Fit the cost of a cluster to measured batches; more workers than cores share the cores.
 
-    More workers than cores share the cores.
+    Parameters
+    ----------
+    measured : dict
+        What `bench.workers.run` measured.
+
+    Returns
+    -------
+    dict
+        The fields of `Cost`, and for each measured batch the simulated time and its relative error, "off".
+
     """
     rows = [row for row in measured["rows"] if row["workers"]]
     work = digits(measured)
@@ -74,32 +112,34 @@ def fit(measured: dict[str, Any]) -> dict[str, Any]:
     times = np.array([row["seconds"] for row in rows])
     travelling = np.array([(row["sent"] + row["received"]) / rate for row in rows])
     terms = np.array([[row["batch"] * work.events / min(row["workers"], cores), 1.0, row["workers"]] for row in rows])
-    found, _ = nnls(terms / times[:, None], 1 - travelling / times)  # relative: small batches count as large ones do
-    told = terms @ found + travelling
+    found, _ = nnls(
+        terms / times[:, None], 1 - travelling / times
+    )  # relative errors, so that small batches count as much as large ones
+    simulated = terms @ found + travelling
     per_event, batch, task = map(float, found)
     return {
         "events_per_s": 1 / per_event, "batch": batch, "task": task, "bytes_per_s": rate,
         "batches": [
             {"batch": row["batch"], "workers": row["workers"], "measured": row["seconds"], "simulated": float(t),
              "off": float(t / row["seconds"] - 1)}
-            for row, t in zip(rows, told, strict=True)
+            for row, t in zip(rows, simulated, strict=True)
         ],
     }  # fmt: skip
 
 
 def digits(measured: dict[str, Any]) -> Work:
-    """N-MNIST: its training set, batches of 512, and the sums that were measured."""
+    """N-MNIST: its training set, batches of 512, and the measured sizes of sums."""
     sizes = tuple(float(row["recordings"]) for row in measured["touched"])
     sums = tuple(float(row["bytes"]) for row in measured["touched"])
-    return Work("N-MNIST", 60_000, measured["events_a_recording"], sizes, sums, 512)
+    return Work("N-MNIST", 60_000, measured["events_per_recording"], sizes, sums, 512)
 
 
 def works(measured: dict[str, Any]) -> list[Work]:
-    """Three sizes of data.
+    """Three sizes of data: N-MNIST, DVS-Gesture, and 10^12 events per day like those of N-MNIST.
 
-    DVS-Gesture: 1,176 recordings of about 360,000 events on 128 x 128 pixels and 2 polarities; 32 units, 11 classes, so
-    its sums are 128 x 128 x 32 entries of 16 float32, all touched by any one recording. Of its few recordings 32 make a
-    batch. A day of the internet: 10^12 events, like N-MNIST's.
+    DVS-Gesture has 1,176 recordings of about 360,000 events on 128 x 128 pixels and 2 polarities. With 32 units and 11
+    classes its sums are 128 x 128 x 32 entries of 16 float32, all touched by any one recording. Its batches are small,
+    32 recordings, because there are few.
     """
     small = digits(measured)
     gesture = 128 * 128 * 32 * 16 * 4.0
@@ -107,19 +147,19 @@ def works(measured: dict[str, Any]) -> list[Work]:
     return [
         small,
         Work("DVS-Gesture", 1176, 360_000, (1.0,), (gesture,), 32),
-        Work("10^12 events a day", round(day / small.events), small.events, small.sizes, small.sums, small.batch),
+        Work("10^12 events per day", round(day / small.events), small.events, small.sizes, small.sums, small.batch),
     ]
 
 
 def clusters(measured: dict[str, Any]) -> dict[str, Cost]:
-    """The measured one, with as many cores as workers; and one whose workers add up among themselves, in a tree."""
+    """The measured cluster with one core per worker, and one whose workers add up sums in a tree."""
     found = measured["simulated"]
     here = Cost(*(found[name] for name in ("events_per_s", "batch", "task", "bytes_per_s")))
     return {"as measured": here, "sums in a tree": replace(here, tree=True)}
 
 
 def faster(cost: Cost, work: Work, workers: Array) -> Array:
-    """How many times faster than one worker."""
+    """Speed relative to one worker."""
     return total(cost, work, 1) / total(cost, work, workers)
 
 
@@ -130,7 +170,7 @@ def total(cost: Cost, work: Work, workers: Array | float) -> Array:
 
 
 def balance(cost: Cost, work: Work) -> int:
-    """Workers from which on a batch takes longer to exchange than to compute."""
+    """The smallest number of workers with which a batch takes longer to exchange than to compute."""
     workers = np.arange(1, 1025)
     parts = seconds(cost, work, workers)
     over = parts["waiting"] + parts["travelling"] > parts["computing"]
@@ -143,7 +183,7 @@ def epoch(cost: Cost, work: Work, workers: int) -> float:
 
 
 def curves(measured: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """For a picture, by data set and cluster: how many times faster so many workers are, where exchange dominates."""
+    """Curves to draw, by data set and cluster: speed relative to one worker, and where exchange dominates."""
     workers = 2 ** np.arange(11)
     return {
         f"{work.name}, {place}": {

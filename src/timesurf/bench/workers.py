@@ -1,8 +1,7 @@
-"""Many workers: what a batch costs on a Dask cluster of this machine's processes, and what stays the same.
+"""Many workers: what a batch costs on a Dask cluster of processes on this machine, and that results are identical.
 
-Clusters of several sizes take turns, so that what else the machine does hits all of them; only one is there at a time,
-for workers that wait take some percent of a core each. The measured batches are what `bench/scaling.py` has to
-reproduce.
+Clusters of several sizes take turns, so that other load on the machine affects all of them. Only one exists at a time,
+because idle workers use some percent of a core each. `bench/scaling.py` fits its cost model to the measured batches.
 """
 
 from __future__ import annotations
@@ -34,11 +33,25 @@ from timesurf.rule import Rule
 WORKERS = (1, 2, 4)
 BATCHES = (128, 512)
 KILLS = 5
-_RULE = Rule(alpha=1e-6, beta=1e-6, gamma=1e-6, delta=1e-6)  # learns, and stays sane however often it is repeated
+_RULE = Rule(alpha=1e-6, beta=1e-6, gamma=1e-6, delta=1e-6)  # so small that repeated training does not diverge
 
 
 def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Measure all; `quick` takes fewer recordings and smaller clusters."""
+    """Measure batches, exchanged bytes, and training while workers are killed.
+
+    Parameters
+    ----------
+    quick : bool
+        Use fewer recordings and smaller clusters.
+    progress : callable
+        Called with a description of each step.
+
+    Returns
+    -------
+    dict
+        Measured batches, bytes, results of the killing, and the fitted cost model.
+
+    """
     recordings, repeats, sizes, batches = (128, 1, (1, 2), (64,)) if quick else (4096, 3, WORKERS, BATCHES)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "strokes.npz"
@@ -53,15 +66,15 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
                     rows[key] = min(rows.get(key, row), row, key=operator.itemgetter("seconds"))
         for (size, _), row in rows.items():
             row["same_bits"] = row["bits"] == rows[size, 0]["bits"]
-        progress("touched entries")
+        progress("sizes of sums")
         touched = _touched(data, (1, 4, 16, 64) if quick else (1, 4, 16, 64, 256, 1024))
-        progress("how fast bytes travel")
+        progress("bytes per second")
         rate = _byte_rate()
         progress("killing workers")
         killed = _killed(data[:256], 1 if quick else KILLS)
     result = {
         "machine": machine.describe(),
-        "events_a_recording": float(data.counts.mean()),
+        "events_per_recording": float(data.counts.mean()),
         "rows": list(rows.values()),
         "touched": touched,
         "bytes_per_s": rate,
@@ -71,7 +84,7 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
 
 
 def _turn(data: Recordings, batches: tuple[int, ...], workers: int) -> list[dict[str, Any]]:
-    """Batches of every size on so many workers; 0: on one core here, without Dask."""
+    """Batches of every size on this number of workers; 0: on one core of this process, without Dask."""
     if not workers:
         return [_batches(data[: 8 * size], size, 0, "cpu") for size in batches]
     with cluster.connect("local", workers=workers) as client:
@@ -79,10 +92,12 @@ def _turn(data: Recordings, batches: tuple[int, ...], workers: int) -> list[dict
 
 
 def _batches(data: Recordings, size: int, workers: int, engine: Any) -> dict[str, Any]:
-    """Seconds and bytes of a batch, and what came of them all."""
+    """Seconds and bytes per batch, and a digest of the parameters after all batches."""
     network = _network(data, engine)
     start = network.snapshot()
-    network.partial_fit(data, batch_size=size)  # workers read what is compiled, and map the file
+    network.partial_fit(
+        data, batch_size=size
+    )  # so that workers load compiled code and map the file before the clock starts
     network.restore(start)
     exchanged = {}
     if workers:
@@ -97,13 +112,14 @@ def _batches(data: Recordings, size: int, workers: int, engine: Any) -> dict[str
 
 
 def _network(data: Recordings, engine: Any) -> Network:
+    """The network for digits, started on a few recordings."""
     network = Network(workloads.NMNIST, data.field, data.polarities, range(10), rule=_RULE, threads=1).start(data[:20])
     network.engine = engine
     return network
 
 
 def _touched(data: Recordings, sizes: tuple[int, ...]) -> list[dict[str, int]]:
-    """Bytes of the sums of so many recordings."""
+    """Size in bytes of the sums of each number of recordings."""
     network, options = _network(data, "cpu"), Options("float32")
     rows = []
     for size in sizes:
@@ -117,7 +133,7 @@ def _touched(data: Recordings, sizes: tuple[int, ...]) -> list[dict[str, int]]:
 
 
 def _byte_rate(small: int = 1 << 20, large: int = 9 << 20, repeats: int = 5) -> float:
-    """Bytes a second to a worker and back: what more bytes take, so that what any number of them takes is left out."""
+    """Bytes per second to a worker and back, from the difference of two sizes, which cancels constant overhead."""
     fastest = {}
     with cluster.connect("local", workers=1) as client:
         for size in (small, large):
@@ -132,7 +148,7 @@ def _byte_rate(small: int = 1 << 20, large: int = 9 << 20, repeats: int = 5) -> 
 
 
 def _killed(data: Recordings, kills: int) -> dict[str, Any]:
-    """Train while workers are killed in the middle of a batch; whether the model is the one trained here."""
+    """Train while workers are killed during a batch, and compare the model bit by bit with one trained locally."""
     killed: list[int] = []
     batches = 0
     with cluster.connect("local", workers=2) as client:
@@ -142,13 +158,13 @@ def _killed(data: Recordings, kills: int) -> dict[str, Any]:
             killed.append(pids[0])
             os.kill(pids[0], signal.SIGKILL)
 
-        def told(_: Any) -> None:
+        def count(_: Any) -> None:
             nonlocal batches
             batches += 1
             if batches % 4 == 1 and len(killed) < kills:
-                threading.Timer(0.03, kill).start()  # a batch takes longer
+                threading.Timer(0.03, kill).start()  # a batch takes longer than this
 
         settings: dict[str, Any] = {"passes": 4 * kills, "batch_size": 64}
-        spread = _network(data, Workers(client)).train(data, progress=told, **settings)
+        spread = _network(data, Workers(client)).train(data, progress=count, **settings)
     alone = _network(data, "cpu").train(data, **settings)
     return {"workers_killed": len(killed), "batches": batches, "same_bits": spread.parameters.same(alone.parameters)}

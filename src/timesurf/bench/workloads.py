@@ -1,4 +1,4 @@
-"""Networks and recordings to measure speed with, made on the spot: no download, the same everywhere."""
+"""Networks and recordings for measurements, made on the spot: no download, the same on every machine."""
 
 from __future__ import annotations
 
@@ -25,14 +25,37 @@ def strokes(
     anywhere: bool = False,
     spread: float = 0.0,
 ) -> Recordings:
-    """Recordings like N-MNIST's: a pen stroke that shakes in front of the sensor for 300 ms, labelled 0 to 9.
+    """Make recordings like those of N-MNIST: a pen stroke that moves in front of the sensor for 300 ms.
 
-    As with a camera, events fall close together in place and time, and so do the memory accesses they cause.
-    `anywhere` scatters them over the field instead, the hardest case for the caches. Polarities are drawn at random.
-    `spread` is the relative standard deviation of how many events a recording has; N-MNIST's is 0.28.
+    As with a camera, events are close together in place and time, and so are the memory accesses they cause.
 
+    Parameters
+    ----------
+    recordings : int
+        How many, labelled 0 to 9 in turn.
+    seed : int
+        Seed of the strokes.
+    events : int
+        Events per recording.
+    field : tuple of int
+        Width and height.
+    polarities : int
+        Polarities, drawn at random.
+    anywhere : bool
+        Scatter events over the whole field, the hardest case for the caches.
+    spread : float
+        Relative standard deviation of the number of events per recording; that of N-MNIST is 0.28.
+
+    Returns
+    -------
+    Recordings
+        The recordings.
+
+    Examples
+    --------
     >>> strokes(2, events=100)
     Recordings(2 recordings, 200 events, field 28 x 28, 1 polarity, 2 labels)
+
     """
     rng = np.random.default_rng(seed)
     wanted, events = events, round(events * (1 + 2.5 * spread))
@@ -49,9 +72,9 @@ def strokes(
     t, counts = t.ravel().astype(np.int32), np.full(recordings, events)
     if spread:
         share = np.clip(wanted / events * (1 + spread * rng.standard_normal(recordings)), 0.1, 1)
-        kept = rng.random((recordings, events)) < share[:, None]
-        counts, kept = kept.sum(axis=1), kept.ravel()
-        x, y, t, p = x[kept], y[kept], t[kept], None if p is None else p[kept]
+        some = rng.random((recordings, events)) < share[:, None]
+        counts, some = some.sum(axis=1), some.ravel()
+        x, y, t, p = x[some], y[some], t[some], None if p is None else p[some]
     return Recordings(
         [x, y],
         t,
@@ -70,10 +93,12 @@ DEEPER: tuple[Layer, ...] = (
     Full(tau="20 ms"),
 )
 
-STILL = Rule(alpha=1e-12, beta=1e-12, gamma=1e-12, delta=1e-12)  # learns, but drifts nowhere while it is timed
+STILL = Rule(
+    alpha=1e-12, beta=1e-12, gamma=1e-12, delta=1e-12
+)  # so small that weights do not change noticeably while it is timed
 
 
 def started(layers: tuple[Layer, ...], data: Recordings, engine: str = "cpu") -> Network:
-    """A network with a start that keeps every event: thresholds learn, and nothing is rejected."""
+    """A network started with a margin so wide that every event is kept, although thresholds learn."""
     classes = data.classes
     return Network(layers, data.field, data.polarities, classes, engine=engine).start(data[:20], margin=1.4)

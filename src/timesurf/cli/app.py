@@ -1,4 +1,4 @@
-"""What all commands share: the two groups of commands, the console, progress, files of results."""
+"""What all commands share: the two groups of commands, options, the console, progress bars, result files."""
 
 from __future__ import annotations
 
@@ -22,47 +22,52 @@ from timesurf.errors import SettingError, TimesurfError
 from timesurf.storage.atomic import replacing
 
 app = typer.Typer(
-    help="Learn on event streams with hierarchies of time surfaces, trained end to end by Sup3r.",
+    help="Learn on event streams with hierarchies of time surfaces, trained end to end with Sup3r.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-bench = typer.Typer(help="Reproduce the paper's tables and measure speed.", no_args_is_help=True)
+bench = typer.Typer(help="Reproduce the paper's tables, and measure speed on this machine.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
 console = Console()
-_EVENTS_A_WORD = 1 << 22  # between two words on how it goes
+_EVENTS_PER_REPORT = 1 << 22  # between two updates of a progress bar
 _LARGEST_CONFIG = 1 << 16  # bytes
 _MOST_DOTS = 200  # the memory that tomllib takes for a name such as a.a.a.a grows with the square of its dots
 
-Data = Annotated[str, typer.Argument(help="An .npz, a camera file, a folder of classes, N-MNIST's folder, tonic:NAME.")]
-Split = Annotated[str, typer.Option(help="train or test, where the data has both.")]
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="An .npz, a camera file, a folder with one subfolder per class, N-MNIST's folder, or tonic:NAME."
+    ),
+]
+Split = Annotated[str, typer.Option(help="Which part of the data: train or test, where it has both.")]
 Model = Annotated[Path, typer.Argument(help="A model file.", exists=True, dir_okay=False)]
-Engine = Annotated[str, typer.Option(help="What computes: cpu, or cuda for an NVIDIA GPU.")]
+Engine = Annotated[str, typer.Option(help="What to compute on: cpu, or cuda for an NVIDIA GPU.")]
 Dask = Annotated[
     str | None,
-    typer.Option(help="Workers to use: the address of a Dask scheduler, or local: one a core of this machine."),
+    typer.Option(help="Dask workers: the address of a scheduler, or local for one worker per core of this machine."),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same figures.")]
 Json = Annotated[Path | None, typer.Option("--json", help="Also write the figures to this file.", dir_okay=False)]
 
 
 def _configured(ctx: typer.Context, value: Path | None) -> Path | None:
-    """Settings of a TOML file become the defaults of the command."""
+    """Use the settings of a TOML file as defaults of the command."""
     if value is None:
         return None
     if value.stat().st_size > _LARGEST_CONFIG:
-        raise SettingError(f"{value} has {value.stat().st_size} bytes: settings are a few lines of TOML.")
+        raise SettingError(f"{value} has {value.stat().st_size} bytes, which is too large for a file of settings.")
     try:
         text = value.read_text()
         if text.count(".") > _MOST_DOTS:
-            raise ValueError("it is full of dots")
+            raise ValueError(f"more than {_MOST_DOTS} dots")
         settings = {name.replace("-", "_"): setting for name, setting in tomllib.loads(text).items()}
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, thousands of digits, endless brackets
-        raise SettingError(f"{value} is no TOML: {error}") from error
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, thousands of digits, deeply nested brackets
+        raise SettingError(f"{value} is not valid TOML: {error}") from error
     known = {parameter.name for parameter in ctx.command.params}
     unknown = sorted(settings.keys() - known)
     if unknown:
         names = ", ".join(sorted(name for name in known if name and name not in ("help", "config")))
-        raise SettingError(f"{value}: no setting {', '.join(unknown)}. There are {names}.")
+        raise SettingError(f"{value}: unknown setting {', '.join(unknown)}. Known settings: {names}.")
     ctx.default_map = settings
     return value
 
@@ -71,13 +76,13 @@ Config = Annotated[
     Path | None,
     typer.Option(
         "--config", callback=_configured, is_eager=True, exists=True, dir_okay=False,
-        help="Settings from this TOML file, by the names of the options; options given here go first.",
+        help="Take settings from this TOML file, by the names of the options; options given here take precedence.",
     ),
 ]  # fmt: skip
 
 
 def main() -> None:
-    """Run the command line; a user's mistake ends with a message and exit code 2, not with a traceback."""
+    """Run the command line; user errors end with a message and exit code 2, without a traceback."""
     try:
         app()
     except (TimesurfError, OSError) as error:
@@ -85,7 +90,7 @@ def main() -> None:
         sys.exit(2)
     except MemoryError as error:
         Console(stderr=True).print(
-            f"[bold red]Error:[/] Not enough memory ({escape(str(error))}). Take fewer recordings at a time.",
+            f"[bold red]Error:[/] Not enough memory ({escape(str(error))}). Use fewer recordings at a time.",
             highlight=False,
         )
         sys.exit(2)
@@ -95,6 +100,7 @@ def main() -> None:
 
 
 def _version(show: bool) -> None:
+    """Show the version and exit."""
     if show:
         console.print(f"timesurf {__version__}", highlight=False)
         raise typer.Exit
@@ -103,7 +109,7 @@ def _version(show: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say it and end.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     pass
@@ -111,45 +117,45 @@ def _options(
 
 @contextmanager
 def progress(what: str, networks: int) -> Iterator[Any]:
-    """A bar that counts recordings over all networks, with accuracy, kept and events/s of late; silent in a pipe."""
+    """A progress bar over all networks, with recent event accuracy, kept events and events/s; none in a pipe."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     done: dict[int, int] = {}
     lock = threading.Lock()
     latest = time.perf_counter()
     rate = 0.0
-    with Progress(*columns, TextColumn("{task.fields[news]}"), console=console, transient=True) as bar:
+    with Progress(*columns, TextColumn("{task.fields[recent]}"), console=console, transient=True) as bar:
         bar.disable = not console.is_terminal
-        task = bar.add_task(what, total=None, news="compiling on first use")
+        task = bar.add_task(what, total=None, recent="compiling on first use")
 
-        def told(number: int, news: Any) -> None:
+        def report(number: int, now: Any) -> None:
             nonlocal latest, rate
             with lock:
-                done[number] = news.done
+                done[number] = now.done
                 before, latest = latest, time.perf_counter()
-                now = news.events / max(latest - before, 1e-9)
-                rate = now if rate == 0 else 0.9 * rate + 0.1 * now
-                text = f"{rate / 1e6:.2f} M events/s, {news.accuracy:.1%} right, {news.kept:.1%} kept"
-                bar.update(task, completed=sum(done.values()), total=networks * news.total, news=text)
+                new_rate = now.events / max(latest - before, 1e-9)
+                rate = new_rate if rate == 0 else 0.9 * rate + 0.1 * new_rate
+                text = f"{rate / 1e6:.2f} M events/s, event accuracy {now.event_accuracy:.1%}, {now.kept:.1%} kept"
+                bar.update(task, completed=sum(done.values()), total=networks * now.total, recent=text)
 
-        yield told
+        yield report
 
 
 def in_parts(what: str, recordings: Any, call: Callable[[Any], Any]) -> Any:
-    """The outcome of a call on recordings, made for some of them at a time, with a bar."""
+    """The outcome of a call on recordings, made for some of them at a time, with a progress bar."""
     from timesurf.engines import Outcome
     from timesurf.learning.trainer import parts
 
-    with counted(what) as told:
+    with counted(what) as report:
         outcomes = []
-        for part in parts(recordings, None, _EVENTS_A_WORD):
+        for part in parts(recordings, None, _EVENTS_PER_REPORT):
             outcomes.append(call(recordings[part]))
-            told(min(part.stop, len(recordings)), len(recordings))
+            report(min(part.stop, len(recordings)), len(recordings))
     return Outcome.joined(outcomes)
 
 
 @contextmanager
 def counted(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar for a call that tells how many of how many are done; silent in a pipe."""
+    """A progress bar for a call that reports the number done and the number of all; none in a pipe."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         bar.disable = not console.is_terminal
@@ -159,7 +165,7 @@ def counted(what: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def spread(dask: str | None, engine: str) -> Iterator[Any]:
-    """The engine of that name; or the workers at an address, as one."""
+    """The engine of that name, or the Dask workers at an address as an engine."""
     if dask is None:
         yield engine
         return
@@ -171,20 +177,20 @@ def spread(dask: str | None, engine: str) -> Iterator[Any]:
 
 
 def check_writable(path: Path | None) -> None:
-    """Say at once, not after minutes of work, that a result cannot be written."""
+    """Fail at once, not after minutes of work, if a result cannot be written."""
     if path is not None and not path.resolve().parent.is_dir():
         raise FileNotFoundError(f"Cannot write {path}: its folder does not exist.")
 
 
 def write_plot(path: Path | None, draw: Callable[[], Any]) -> None:
-    """Draw into this file, if there is one."""
+    """Draw a figure into this file, if one is given."""
     if path is not None:
         draw().savefig(path, dpi=120)
         console.print(f"Figure written to {path}", highlight=False)
 
 
 def write_json(path: Path | None, result: dict[str, Any]) -> None:
-    """Keep the figures in this file, if there is one."""
+    """Write the figures to this file, if one is given."""
     if path is not None:
         with replacing(path) as file:
             file.write((json.dumps(result, indent=1) + "\n").encode())

@@ -33,12 +33,12 @@ def demo(
     with progress("training", 1) as told:
         sup3r, kmeans, test = classification.train(seed, 0, 1000, told)
     figures = {"sup3r": sup3r.evaluate(test), "kmeans": kmeans.evaluate(test)}
-    console.print(table1({name: {k: [v[k]] for k in ("accuracy", "kept")} for name, v in figures.items()}))
+    console.print(table1({name: {k: [v[k]] for k in ("event_accuracy", "kept")} for name, v in figures.items()}))
     sup3r.save(out / "sentences.tsf")
     trace = sup3r.trace(test[:200])
     through = trace.winner[trace.passed == len(sup3r.stages), 0]
     use = np.bincount(through, minlength=sup3r.stages[0].units) / max(len(through), 1)
-    accuracy = (figures["sup3r"]["accuracy"], figures["kmeans"]["accuracy"])
+    accuracy = (figures["sup3r"]["event_accuracy"], figures["kmeans"]["event_accuracy"])
     plots.compare_features(sup3r, kmeans, use, accuracy).savefig(out / "features.png", dpi=120)
     console.print(
         f"Layer-1 features of both: {out / 'features.png'}\nThe trained network:      {out / 'sentences.tsf'}"

@@ -1,4 +1,4 @@
-"""`timesurf bench nmnist` and `saccades`: the paper's Table 3, on real recordings and on simulated ones."""
+"""`timesurf bench nmnist`: the paper's Table 3, on real recordings or on simulated ones."""
 
 from __future__ import annotations
 
@@ -17,43 +17,47 @@ from timesurf.events import Recordings
 @bench.command("nmnist")
 def bench_nmnist(
     data: Annotated[
-        Path | None, typer.Option(help="N-MNIST: the folder of Train and Test.", exists=True, file_okay=False)
+        Path | None, typer.Option(help="N-MNIST: the folder that holds Train and Test.", exists=True, file_okay=False)
     ] = None,
     npz: Annotated[
         Path | None,
-        typer.Option(
-            "--npz", help="Or a subset of N-MNIST in our layout, cross-validated.", exists=True, dir_okay=False
-        ),
+        typer.Option("--npz", help="Or a subset of N-MNIST as .npz, cross-validated.", exists=True, dir_okay=False),
     ] = None,
     simulated: Annotated[bool, typer.Option("--simulated", help="Or events simulated from all of MNIST.")] = False,
-    folds: Annotated[int, typer.Option(min=2, help="Of the cross-validation, with --npz.")] = 10,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation, with --npz.")] = 10,
     images: Annotated[
-        Path | None, typer.Option("--mnist", help="mnist.npz, or its folder; default: $TIMESURF_DATA.", exists=True)
+        Path | None,
+        typer.Option("--mnist", help="mnist.npz, or the folder that holds it; default: $TIMESURF_DATA.", exists=True),
     ] = None,
     rows: Annotated[
-        str, typer.Option(help="Which rows, by name and with commas; others stay as the --json file has them.")
+        str,
+        typer.Option(
+            help="Which rows, names separated by commas; others are taken from the --json file, if it has them."
+        ),
     ] = "",
-    train: Annotated[int | None, typer.Option(min=20, help="Learn from the first so many recordings only.")] = None,
+    train: Annotated[int | None, typer.Option(min=20, help="Learn from this number of recordings only.")] = None,
     engine: Engine = "cpu",
     seed: Seed = 0,
-    plot: Annotated[Path | None, typer.Option(help="Draw the network and its decisions here.", dir_okay=False)] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the network and its decisions into this file.", dir_okay=False)
+    ] = None,
     json_file: Json = None,
 ) -> None:
-    """The paper's Table 3: Sup3r on N-MNIST, beside backpropagation and HOTS with a classifier.
+    """Make the paper's Table 3: Sup3r on N-MNIST, compared with backpropagation and HOTS with a classifier.
 
     Example: timesurf bench nmnist --npz nmnist_train_1000.npz --folds 10 --json nmnist.json --plot nmnist.png
     """
     from timesurf import plots
     from timesurf.baselines import ann
-    from timesurf.paper import table3 as table3
+    from timesurf.paper import table3
 
     if (data is not None) + (npz is not None) + simulated != 1:
-        raise SettingError("Say which recordings: --data DIR, --npz FILE or --simulated.")
+        raise SettingError("Choose the recordings: exactly one of --data DIR, --npz FILE and --simulated.")
     check_writable(json_file)
     check_writable(plot)
     chosen = [name.strip() for name in rows.split(",")] if rows else list(table3.ROWS)
     if any(name.startswith("ann") for name in chosen):
-        ann.load()  # say now that it is missing, not in an hour
+        ann.load()  # fails now, not in an hour, if PyTorch is missing
     if npz is not None:
         what, splits = _folded(npz, images, folds, seed)
     else:
@@ -61,7 +65,7 @@ def bench_nmnist(
     with console.status("Training ...") as status:
         result = table3.run(
             splits, what, seed, rows=chosen, engine=engine, progress=status.update,
-            finished=lambda news: console.print(news, highlight=False),
+            finished=lambda text: console.print(text, highlight=False),
         )  # fmt: skip
     result = _with_earlier(json_file, result)
     console.print(_table3(result))
@@ -71,60 +75,22 @@ def bench_nmnist(
         on = about["gpu"]["name"] if "gpu" in about else f"{about['cores']} cores"
         console.print(
             f"Sup3r on {on}: learns from {row['training_events_per_s'] / 1e6:.1f} M "
-            f"events/s, decides on {row['events_per_s'] / 1e6:.1f} M.",
+            f"events/s, classifies {row['events_per_s'] / 1e6:.1f} M events/s.",
             highlight=False,
         )
         write_plot(plot, lambda: plots.digits(row))
     write_json(json_file, result)
 
 
-@bench.command("saccades")
-def bench_saccades(
-    npz: Annotated[
-        Path, typer.Option("--npz", help="Real recordings of MNIST's first digits.", exists=True, dir_okay=False)
-    ],
-    images: Annotated[
-        Path | None, typer.Option("--mnist", help="mnist.npz, or its folder; default: $TIMESURF_DATA.", exists=True)
-    ] = None,
-    train: Annotated[int, typer.Option(min=100, help="Simulated recordings to learn from.")] = 10_000,
-    seed: Seed = 0,
-    plot: Annotated[Path | None, typer.Option(help="Draw real beside simulated here.", dir_okay=False)] = None,
-    json_file: Json = None,
-) -> None:
-    """How true the saccade simulator is: beside real recordings of the same digits, and networks that cross over.
-
-    Example: timesurf bench saccades --npz nmnist_train_1000.npz --json saccades.json --plot saccades.png
-    """
-    from timesurf import plots
-    from timesurf.bench import realism
-    from timesurf.datasets import mnist, nmnist
-
-    check_writable(json_file)
-    check_writable(plot)
-    with console.status("Reading ...") as status:
-        result = realism.run(nmnist.read(npz), *mnist.read(images), seed, train=train, progress=status.update)
-    table = Table(title="Simulated recordings beside real ones of the same digits")
-    for column in ("", "real and simulated", "two simulations"):
-        table.add_column(column, justify="right" if column else "left")
-    for name, title in realism.DISTANCES.items():
-        table.add_row(title, *(f"{result[pair][name]:.3f}" for pair in ("distances", "chance")))
-    console.print(table)
-    for name, row in result["trained_on"].items():
-        told = ", ".join(f"{row[on]['majority']:.1%} of {on} ones" for on in ("real", "simulated") if on in row)
-        console.print(f"Trained on {row['recordings']:,} {name} recordings: {told} told right.", highlight=False)
-    write_plot(plot, lambda: plots.realism(result))
-    write_json(json_file, result)
-
-
 def _with_earlier(path: Path | None, result: dict[str, Any]) -> dict[str, Any]:
-    """The result, with rows of an earlier run on the same data and seed that were not asked for again."""
+    """The result, with the other rows of an earlier run on the same data with the same seed."""
     from timesurf.paper.table3 import ROWS
 
     if path is None or not path.is_file():
         return result
     try:
         earlier = json.loads(path.read_text())
-    except ValueError:  # no result of ours: what was just measured must not be lost over it
+    except ValueError:  # not a result file, but what was just measured must not be lost
         return result
     if (earlier.get("data"), earlier.get("settings", {}).get("seed")) != (result["data"], result["settings"]["seed"]):
         return result
@@ -132,12 +98,12 @@ def _with_earlier(path: Path | None, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _folded(npz: Path, images: Path | None, folds: int, seed: int) -> tuple[str, list[Any]]:
-    """Folds of a subset, with the still images if they are those of the same digits."""
+    """Folds of a subset, with the still images if they are of the same digits."""
     import numpy as np
 
     from timesurf.datasets import mnist, nmnist
     from timesurf.errors import EventError
-    from timesurf.paper import table3 as table3
+    from timesurf.paper import table3
 
     recordings = nmnist.prepared(nmnist.read(npz))
     still = None
@@ -146,7 +112,7 @@ def _folded(npz: Path, images: Path | None, folds: int, seed: int) -> tuple[str,
         if np.array_equal(labels[: len(recordings)], np.asarray(recordings.labels)):
             still = pictures[: len(recordings)]
     except EventError as error:
-        console.print(f"Without still images, so without their row. {error}", highlight=False)
+        console.print(f"There are no still images, so their row is left out. {error}", highlight=False)
     what = f"{len(recordings):,} recordings of N-MNIST, {folds} folds"
     return what, list(table3.folds(recordings, folds, seed, still))
 
@@ -155,15 +121,15 @@ def _whole(data: Path | None, images: Path | None, train: int | None, engine: st
     """The official split of N-MNIST, or of events simulated from MNIST."""
     from timesurf.datasets import mnist, nmnist, saccades
     from timesurf.errors import EventError
-    from timesurf.paper import table3 as table3
+    from timesurf.paper import table3
 
     parts: list[Recordings] = []
     for split in ("train", "test"):
-        with counted(f"reading the {split} split" if data else f"simulating the {split} split") as told:
+        with counted(f"reading the {split} split" if data else f"simulating the {split} split") as report:
             if data:
-                read = nmnist.read(data, split, progress=told)
+                read = nmnist.read(data, split, progress=report)
             else:
-                read = saccades.digits(images, split, engine="cuda" if engine == "cuda" else "cpu", progress=told)
+                read = saccades.digits(images, split, engine="cuda" if engine == "cuda" else "cpu", progress=report)
         parts.append(nmnist.prepared(read))
         if data and not nmnist.complete(parts[-1], split):
             console.print(f"{data}: {len(read):,} recordings in {split}, {nmnist.COUNTS[split]:,} in the official one.")
@@ -173,7 +139,7 @@ def _whole(data: Path | None, images: Path | None, train: int | None, engine: st
         if any(len(a) != len(b) for a, b in zip(still, parts, strict=True)):
             still = None
     except EventError as error:
-        console.print(f"Without still images, so without their row. {error}", highlight=False)
+        console.print(f"There are no still images, so their row is left out. {error}", highlight=False)
     if train is not None:
         parts[0] = parts[0][:train]
         still = None if still is None else (still[0][:train], still[1])
@@ -182,17 +148,18 @@ def _whole(data: Path | None, images: Path | None, train: int | None, engine: st
 
 
 def _table3(result: dict[str, Any]) -> Table:
+    """Table 3 beside the paper's figures."""
     from timesurf.paper.table3 import PAPER, ROWS
 
     table = Table(title=f"{result['data']} (the paper's Table 3: all of N-MNIST)")
-    for column in ("", "recordings right (95 %)", "paper", "events kept", "paper", "training, s"):
+    for column in ("", "recording accuracy (95 %)", "paper", "events kept", "paper", "training, s"):
         table.add_column(column, justify="right" if column else "left")
     for name, title in ROWS.items():
         if name in result:
             row, paper = result[name], PAPER.get(name, {})
             low, high = row["interval"]
-            printed = [f"{paper[figure]:.2%}" if figure in paper else "-" for figure in ("accuracy", "kept")]
+            printed = [f"{paper[figure]:.2%}" if figure in paper else "-" for figure in ("recording_accuracy", "kept")]
             share = f"{row['kept']:.1%}" if "kept" in row else "-"
-            right = f"{row['accuracy']:.2%} ({low:.1%} to {high:.1%})"
-            table.add_row(title, right, printed[0], share, printed[1], f"{row['seconds']:.0f}")
+            accuracy = f"{row['recording_accuracy']:.2%} ({low:.1%} to {high:.1%})"
+            table.add_row(title, accuracy, printed[0], share, printed[1], f"{row['seconds']:.0f}")
     return table

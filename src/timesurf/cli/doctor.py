@@ -1,4 +1,4 @@
-"""`timesurf doctor`: what this machine can do, and what is missing."""
+"""`timesurf doctor`: what works on this machine, and what is missing."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rich.table import Table
 
 from timesurf.cli.app import Json, app, console, write_json
 
-EXTRAS = {  # what each is for, and the module that tells whether it is there
-    "plots": ("pictures, films, reports", "matplotlib"),
+EXTRAS = {  # purpose of each extra, and the module that shows whether it is installed
+    "plots": ("pictures and animations", "matplotlib"),
     "formats": ("camera files, UDP", "faery"),
     "cuda": ("an NVIDIA GPU", "cupy"),
     "tonic": ("tonic's data sets", "tonic"),
@@ -24,7 +24,7 @@ EXTRAS = {  # what each is for, and the module that tells whether it is there
 
 @app.command()
 def doctor(json_file: Json = None) -> None:
-    """Machine, versions, engines that run here, and what is missing and how to get it.
+    """Show the machine, versions, the engines that run here, and what is missing and how to install it.
 
     Example: timesurf doctor
     """
@@ -40,7 +40,7 @@ def doctor(json_file: Json = None) -> None:
         table.add_row(name, "no" if why else "yes", escape(why))
     console.print(table)
     table = Table(title="Extras")
-    for column in ("extra", "for", "here", "to get it"):
+    for column in ("extra", "purpose", "installed", "to install it"):
         table.add_column(column)
     for extra, (purpose, module) in EXTRAS.items():
         there = about["extras"][extra] = importlib.util.find_spec(module) is not None
@@ -48,12 +48,12 @@ def doctor(json_file: Json = None) -> None:
     console.print(table)
     about["ffmpeg"] = shutil.which("ffmpeg") is not None
     if not about["ffmpeg"]:
-        console.print("Films as .mp4 need ffmpeg on the path; .gif works without.", highlight=False)
+        console.print("Animations as .mp4 need ffmpeg on the path; .gif works without it.", highlight=False)
     write_json(json_file, about)
 
 
 def _engines() -> dict[str, str]:
-    """Engines by name, each with why it does not run here; nothing where it does."""
+    """Engines by name, each with the reason why it does not run here; empty if it does."""
     from timesurf import engines
     from timesurf.errors import TimesurfError
 
@@ -61,7 +61,9 @@ def _engines() -> dict[str, str]:
     for name in engines.ENGINES:
         try:
             engines.load(name)
-            found[name] = "" if name != "cuda" or engines.has_gpu() else "CuPy is here, but no GPU that it can use"
+            found[name] = (
+                "" if name != "cuda" or engines.has_gpu() else "CuPy is installed, but there is no GPU that it can use"
+            )
         except TimesurfError as error:
             found[name] = str(error)
     return found

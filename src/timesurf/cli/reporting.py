@@ -1,4 +1,4 @@
-"""`timesurf report`: a training run as one page to look at."""
+"""`timesurf report`: a training run as one HTML page."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from timesurf.cli.app import app, check_writable, console
 
 @app.command()
 def report(
-    run: Annotated[Path, typer.Argument(help="The folder of a run, which `timesurf train` made.")],
-    out: Annotated[Path | None, typer.Option(help="The page; default: RUN/report.html", dir_okay=False)] = None,
+    run: Annotated[Path, typer.Argument(help="The folder of a run, made by `timesurf train`.")],
+    out: Annotated[Path | None, typer.Option(help="File to write; default: RUN/report.html", dir_okay=False)] = None,
 ) -> None:
-    """One HTML file that shows what a network learnt, where it fails, and how it was trained. It needs no network.
+    """Write one HTML file that shows what a network learned, its mistakes, and how it was trained.
 
     Example: timesurf report digits.tsf.run
     """

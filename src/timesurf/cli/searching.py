@@ -68,8 +68,8 @@ def search(
             counts(done, trials)
             if leads:
                 console.print(
-                    f"trial {row['number']}: {row['accuracy'][-1]:.1%} of recordings right, {row['kept'][-1]:.2%} of "
-                    "events kept",
+                    f"trial {row['number']}: recording accuracy {row['recording_accuracy'][-1]:.1%}, "
+                    f"{row['kept'][-1]:.2%} of events kept",
                     highlight=False,
                 )
 
@@ -147,13 +147,16 @@ def _show(result: dict[str, Any]) -> None:
     for number in result["front"]:
         row = rows[number]
         table.add_row(
-            str(number), f"{row['accuracy'][-1]:.1%}", f"{row['kept'][-1]:.2%}", _changes(result, row["values"])
+            str(number),
+            f"{row['recording_accuracy'][-1]:.1%}",
+            f"{row['kept'][-1]:.2%}",
+            _changes(result, row["values"]),
         )
     console.print(table)
     table = Table(title="What matters: share of what varies that a setting explains by itself (fANOVA)")
     for column in ("setting", "recordings right", "events kept"):
         table.add_column(column, justify="right" if column != "setting" else "left")
-    shares = [result["importance"].get(objective, {}) for objective in ("accuracy", "kept")]
+    shares = [result["importance"].get(objective, {}) for objective in ("recording_accuracy", "kept")]
     for name in sorted(result["defaults"], key=lambda name: -sum(of.get(name, 0) for of in shares)):
         table.add_row(name, *(f"{of[name]:.0%}" if name in of else "-" for of in shares))
     console.print(table)
@@ -163,7 +166,8 @@ def _show(result: dict[str, Any]) -> None:
         for column in ("", "recordings right", "events right", "events kept"):
             table.add_column(column, justify="right" if column else "left")
         for title, of in (("defaults", tested["defaults"]), ("found", tested["chosen"])):
-            table.add_row(title, *(f"{np.mean(of[figure]):.2%}" for figure in ("accuracy", "events_right", "kept")))
+            names = ("recording_accuracy", "event_accuracy", "kept")
+            table.add_row(title, *(f"{np.mean(of[name]):.2%}" for name in names))
         console.print(table)
         right, kept = (f"{100 * by:+.2f} ± {100 * error:.2f} points" for by, error in tested["gains"].values())
         same = tested["values"] == result["defaults"]

@@ -36,7 +36,7 @@ def bench_classification(
             networks, seed, recordings=recordings, preset=preset, workers=workers, progress=told
         )
     console.print(table1(result))
-    accuracy = np.array(result["sup3r"]["accuracy"])
+    accuracy = np.array(result["sup3r"]["event_accuracy"])
     console.print(
         f"Sup3r after the first of a recording's 10 ms, when all lit pixels have fired: "
         f"{np.mean(result['sup3r']['settled']):.3%} of events right.",
@@ -172,7 +172,7 @@ def table1(result: dict[str, Any]) -> Table:
     for column in ("", "events right", "paper", "events kept", "paper"):
         table.add_column(column, justify="right" if column else "left")
     for name, title in (("sup3r", "Sup3r network"), ("kmeans", "k-means")):
-        ours = (np.mean(result[name][figure]) for figure in ("accuracy", "kept"))
+        ours = (np.mean(result[name][figure]) for figure in ("event_accuracy", "kept"))
         cells = [f"{v:.2%}" for pair in zip(ours, PAPER[name].values(), strict=True) for v in pair]
         table.add_row(title, *cells)
     return table

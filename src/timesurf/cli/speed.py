@@ -9,27 +9,37 @@ import typer
 from rich.table import Table
 
 from timesurf.cli.app import Engine, Json, bench, check_writable, console, write_json, write_plot
+from timesurf.errors import SettingError
 
 
 @bench.command("speed")
 def bench_speed(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Less data, fewer repeats: a look, not a measurement.")
+        bool, typer.Option("--quick", help="Use less data and fewer repeats: a rough impression, not a measurement.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Fail with exit code 1 if a ratio is below what is asked for (CPU only).")
     ] = False,
     engine: Engine = "cpu",
-    plot: Annotated[Path | None, typer.Option(help="Draw how cost grows into this file.", dir_okay=False)] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the cost per event by size of the network into this file.", dir_okay=False)
+    ] = None,
     json_file: Json = None,
 ) -> None:
-    """Events a second of every job, beside the plain engine and the machine's multiply-add peak; or on a GPU.
+    """Measure events per second of inference and learning, on the CPU or on a GPU.
+
+    On the CPU also relative to an engine without optimisations, and to the multiply-add peak of the machine.
 
     Example: timesurf bench speed --json speed.json --plot speed.png
     """
     check_writable(json_file)
     if engine == "cuda":
+        if check:
+            raise SettingError("--check compares with limits for the CPU: leave out --engine cuda.")
         _on_gpu(quick, json_file)
         return
     from timesurf import plots
-    from timesurf.bench import speed
+    from timesurf.bench import limits, speed
 
     check_writable(plot)
     with console.status("Measuring ...") as status:
@@ -37,7 +47,7 @@ def bench_speed(
     console.print(_speed_table(result))
     for name, rows in result["growth"].items():
         cells = "   ".join(f"{row[name]:,}: {row['infer_ns']:.0f}" for row in rows)
-        console.print(f"  ns an event by {name:15s} {cells}", highlight=False)
+        console.print(f"  ns per event by {name:15s} {cells}", highlight=False)
     about = result["machine"]
     console.print(
         f"One core of {about['processor']}: {result['multiply_adds_per_s'] / 1e9:.0f} G multiply-adds/s in float32.",
@@ -45,16 +55,24 @@ def bench_speed(
     )
     write_plot(plot, lambda: plots.growth(result["growth"]))
     write_json(json_file, result)
+    if check:
+        missed = limits.missed(result)
+        for sentence in missed:
+            console.print(f"[bold red]Too slow.[/] {sentence}", highlight=False)
+        if missed:
+            raise typer.Exit(1)
+        console.print("All ratios are as asked for.", highlight=False)
 
 
 def _on_gpu(quick: bool, json_file: Path | None) -> None:
+    """Measure and show speed on a GPU."""
     from timesurf import engines
     from timesurf.bench import gpu
 
-    engines.load("cuda")  # says what is missing
+    engines.load("cuda")  # raises an error that says what is missing
     with console.status("Measuring ...") as status:
         result = gpu.run(quick=quick, progress=lambda what: status.update(f"Measuring {what} ..."))
-    table = Table(title=f"Events a second on one {result['machine']['gpu']['name']}, in thousands of millions")
+    table = Table(title=f"Billions of events per second on one {result['machine']['gpu']['name']}")
     for column in ("", "on the card", "whole call"):
         table.add_column(column, justify="right" if column else "left")
     for row in result["rows"]:
@@ -64,8 +82,9 @@ def _on_gpu(quick: bool, json_file: Path | None) -> None:
 
 
 def _speed_table(result: dict[str, Any]) -> Table:
-    table = Table(title="Events a second, in millions")
-    for column in ("network", "job", "one core", "all cores", "plain engine", "faster", "of peak"):
+    """Speed on the CPU as a table."""
+    table = Table(title="Millions of events per second")
+    for column in ("network", "job", "one core", "all cores", "plain engine", "times plain", "of peak"):
         table.add_column(column, justify="left" if column in ("network", "job") else "right")
     for name, network in result["networks"].items():
         for job in ("infer", "batch", "online"):
@@ -86,12 +105,14 @@ def _speed_table(result: dict[str, Any]) -> Table:
 @bench.command("workers")
 def bench_workers(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Less data, fewer workers: a look, not a measurement.")
+        bool, typer.Option("--quick", help="Use less data and fewer workers: a rough impression, not a measurement.")
     ] = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw how time falls with workers into this file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw time and speed by number of workers into this file.")] = None,
     json_file: Json = None,
 ) -> None:
-    """Batches on local Dask workers: time, bytes, equal bits, workers killed; and on paper, many more of them.
+    """Measure batches on local Dask workers: time, bytes, identical results, killed workers.
+
+    A cost model fitted to them estimates the time with many more workers.
 
     Example: timesurf bench workers --json workers.json --plot workers.png
     """
@@ -102,29 +123,29 @@ def bench_workers(
     check_writable(plot)
     with console.status("Measuring ...") as status:
         result = workers.run(quick=quick, progress=lambda what: status.update(f"Measuring: {what} ..."))
-    table = Table(title="A batch on so many workers; 0: one core, without Dask")
-    for column in ("batch", "workers", "ms", "faster than 1", "on paper", "kB sent", "kB back", "same bits"):
+    table = Table(title="One batch by number of workers; 0: one core, without Dask")
+    for column in ("batch", "workers", "ms", "speed-up", "ms, model", "kB sent", "kB received", "bit-identical"):
         table.add_column(column, justify="right")
-    told = {(row["batch"], row["workers"]): row["simulated"] for row in result["simulated"]["batches"]}
+    simulated = {(row["batch"], row["workers"]): row["simulated"] for row in result["simulated"]["batches"]}
     ones = {row["batch"]: row["seconds"] for row in result["rows"] if row["workers"] == 1}
     for row in sorted(result["rows"], key=lambda row: (row["batch"], row["workers"])):
-        paper = told.get((row["batch"], row["workers"]))
+        model = simulated.get((row["batch"], row["workers"]))
         table.add_row(
             f"{row['batch']}", f"{row['workers']}", f"{1e3 * row['seconds']:.0f}",
-            f"{ones[row['batch']] / row['seconds']:.2f} x", f"{1e3 * paper:.0f}" if paper else "",
+            f"{ones[row['batch']] / row['seconds']:.2f} x", f"{1e3 * model:.0f}" if model else "",
             *(f"{row[way] / 1e3:.0f}" if way in row else "" for way in ("sent", "received")),
             "yes" if row["same_bits"] else "NO",
         )  # fmt: skip
     console.print(table)
     killed = result["killed"]
-    same = "the same bits" if killed["same_bits"] else "OTHER BITS"
+    same = "the model is bit-identical" if killed["same_bits"] else "the model DIFFERS"
     console.print(f"{killed['workers_killed']} workers killed in {killed['batches']} batches: {same}.", highlight=False)
     for place, cost in scaling.clusters(result).items():
         for work in scaling.works(result):
             one, many = (scaling.epoch(cost, work, n) for n in (1, 16))
             console.print(
                 f"{place}, {work.name}: a pass takes {one:,.0f} s on 1 worker, {many:,.0f} s on 16; "
-                f"from {scaling.balance(cost, work)} on a batch takes longer to exchange than to compute.",
+                f"from {scaling.balance(cost, work)} workers on, a batch takes longer to exchange than to compute.",
                 highlight=False,
             )
     write_plot(plot, lambda: plots.scaling(result["simulated"]["batches"], scaling.curves(result)))

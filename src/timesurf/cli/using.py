@@ -1,4 +1,4 @@
-"""`timesurf evaluate`, `predict` and `inspect`: what a network says and what it is."""
+"""`timesurf evaluate`, `predict` and `inspect`: use a network, and look at it."""
 
 from __future__ import annotations
 
@@ -27,40 +27,42 @@ from timesurf.cli.app import (
     write_json,
 )
 from timesurf.cli.data import fitted, load, needs_labels
-from timesurf.errors import SettingError
+from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.storage.atomic import replacing
 
-_SHOWN = 10  # files that could not be read
+_SHOWN = 10  # files that could not be read, at most
+_FIGURES = {"recording_accuracy": "recording accuracy", "event_accuracy": "event accuracy", "kept": "events kept"}
 
 
 def figures(network: Any, recordings: Recordings, outcome: Any = None) -> dict[str, Any]:
-    """What a network makes of recordings, in figures; those about right and wrong only where there are labels."""
+    """Figures of a network on recordings; accuracies only where there are labels."""
     from timesurf import metrics
 
-    outcome = in_parts("running", recordings, network.infer) if outcome is None else outcome
+    outcome = in_parts("classifying", recordings, network.infer) if outcome is None else outcome
     label = None if recordings.labels is None else network.class_numbers(recordings)
     return {"classes": network.classes.tolist(), **metrics.summary(outcome, label)}
 
 
 def shown(result: dict[str, Any]) -> Table:
-    """Those figures as a table."""
+    """These figures as a table."""
     table = Table(show_header=False)
     table.add_column(justify="left")
     table.add_column(justify="right")
-    for name, title in (("majority", "recordings right"), ("accuracy", "output events right"), ("kept", "events kept")):
+    for name, title in _FIGURES.items():
         if name in result:
             table.add_row(title, f"{result[name]:.2%}")
     by_layer = ", ".join(f"{share:.1%}" for share in result["kept_by_layer"])
-    table.add_row("kept by each layer", by_layer)
+    table.add_row("events kept by layer", by_layer)
     table.add_row("silent recordings", f"{result['silent']:,} of {result['recordings']:,}")
     return table
 
 
 def _confusion(result: dict[str, Any]) -> Table:
+    """The confusion matrix."""
     counts = np.array(result["confusion"])
     names = [str(name) for name in result["classes"]]
-    table = Table(title="Recordings by their class (rows) and what they were told to be")
+    table = Table(title="Recordings by true class (rows) and predicted class (columns)")
     table.add_column("")
     for name in [*names, "silent"][: counts.shape[1]]:
         table.add_column(name, justify="right")
@@ -71,7 +73,7 @@ def _confusion(result: dict[str, Any]) -> Table:
 
 @app.command()
 def evaluate(model: Model, data: Data, split: Split = "train", engine: Engine = "cpu", json_file: Json = None) -> None:
-    """How well a model tells labelled recordings.
+    """Measure the accuracy of a model on labelled recordings.
 
     Example: timesurf evaluate digits.tsf more-digits.npz --json figures.json
     """
@@ -81,6 +83,8 @@ def evaluate(model: Model, data: Data, split: Split = "train", engine: Engine = 
     network = Network.load(model, engine=engine)
     recordings = fitted(load(data, split), network)
     needs_labels(recordings, data)
+    if not recordings.labelled.any():
+        raise EventError(f"{data}: no recording has a label to compare with; `timesurf predict` needs none.")
     result = figures(network, recordings)
     console.print(shown(result), highlight=False)
     console.print(_confusion(result), highlight=False)
@@ -92,48 +96,49 @@ def predict(
     model: Model,
     data: Data,
     out: Annotated[
-        str, typer.Option("--out", help="Decisions, one line a recording: a CSV file; with --dask a folder.")
+        str, typer.Option("--out", help="A CSV file of decisions, one row per recording; with --dask a folder.")
     ],
     split: Split = "train",
     engine: Engine = "cpu",
     dask: Dask = None,
 ) -> None:
-    """What a model takes each recording for: class, share of the vote, votes of every class.
+    """Classify recordings: class, confidence (share of the votes) and the votes of every class.
 
-    With --dask: every file in a folder or bucket, on many workers, as Parquet; the same command goes on where it was
-    interrupted, and adds files that are new.
+    With --dask every file in a folder or bucket is classified, on many workers, and written as Parquet. If interrupted,
+    the same command continues; run again later, it adds new files.
 
     Example: timesurf predict digits.tsf unknown.npz --out decisions.csv
     """
     from timesurf.network import Network
-    from timesurf.results.table import table
+    from timesurf.results.decisions import columns
 
     if dask is not None:
         if split != "train":
-            raise SettingError("--dask decides on every file of a folder: there is no --split.")
+            raise SettingError("--dask classifies every file of a folder: leave out --split.")
         _predict_files(dask, Network.load(model, engine=engine), data, out)
         return
     check_writable(Path(out))
     network = Network.load(model, engine=engine)
     recordings = fitted(load(data, split), network)
-    columns = table(network, recordings, in_parts("running", recordings, network.infer))
+    table = columns(network, recordings, in_parts("classifying", recordings, network.infer))
     if recordings.labels is None:
-        del columns["label"]
+        del table["label"]
     text = io.StringIO()
     lines = csv.writer(text)
-    lines.writerow(columns)
-    lines.writerows(zip(*columns.values(), strict=True))
+    lines.writerow(table)
+    lines.writerows(zip(*table.values(), strict=True))
     with replacing(out) as file:
         file.write(text.getvalue().encode())
     console.print(f"{len(recordings):,} decisions written to {out}", highlight=False)
 
 
 def _predict_files(dask: str, network: Any, data: str, out: str) -> None:
+    """Classify all files of a folder or bucket, and show what was done."""
     from timesurf.engines.dask import cluster
-    from timesurf.results import table as decisions
+    from timesurf.results import many_files
 
-    with cluster.connect(dask) as client, counted("files") as told:
-        summary = decisions.predict_files(client, network, data, out, progress=told)
+    with cluster.connect(dask) as client, counted("files") as report:
+        summary = many_files.predict_files(client, network, data, out, progress=report)
     new = f"{summary.recordings:,} decisions on {summary.events:,} events written to {out}"
     before = f"; {summary.before:,} of {summary.files:,} files were done before" if summary.before else ""
     console.print(new + before, highlight=False)
@@ -148,7 +153,7 @@ def _predict_files(dask: str, network: Any, data: str, out: str) -> None:
 def inspect(
     what: Annotated[str, typer.Argument(help="A model file, or data.")], split: Split = "train", json_file: Json = None
 ) -> None:
-    """What a model, or a file of recordings, holds.
+    """Show what a model file, or data, contains.
 
     Example: timesurf inspect digits.tsf
     """
@@ -165,6 +170,7 @@ def inspect(
 
 
 def _model(path: str) -> dict[str, Any]:
+    """What a model file contains, in words."""
     from timesurf.network import Network
 
     network = Network.load(path)
@@ -187,17 +193,21 @@ def _model(path: str) -> dict[str, Any]:
 
 
 def _recordings(recordings: Recordings) -> dict[str, Any]:
+    """What recordings contain, in words."""
     counts = recordings.counts
     some = counts > 0
     t = recordings.source
     length = (t[recordings.stops[some] - 1] - t[recordings.starts[some]]) / 1e6
     result: dict[str, Any] = {
         "recordings": f"{len(recordings):,}",
-        "events": f"{int(counts.sum()):,} ({counts.min():,} to {counts.max():,} a recording)",
+        "events": f"{int(counts.sum()):,} ({counts.min():,} to {counts.max():,} per recording)",
         "field": " x ".join(map(str, recordings.field)) + f", {recordings.polarities} polarities",
         "duration": f"{length.min():.3g} to {length.max():.3g} s" if some.any() else "no events",
     }
     if recordings.labels is not None:
-        names, numbers = np.unique(np.asarray(recordings.labels), return_counts=True)
+        known = recordings.labelled
+        names, numbers = np.unique(recordings.labels[known], return_counts=True)
         result["labels"] = [f"{name}: {number:,}" for name, number in zip(names, numbers, strict=True)]
+        if not known.all():
+            result["labels"].append(f"without a label: {int((~known).sum()):,}")
     return result

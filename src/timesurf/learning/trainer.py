@@ -30,7 +30,7 @@ class Progress:
     done: int  # recordings, all passes
     total: int
     events: int  # since the last word, as the rest
-    accuracy: float  # share of output events on the right class; NaN without labels
+    event_accuracy: float  # share of output events on the right class; NaN without labels
     kept: float  # output events / input events
 
 
@@ -244,4 +244,4 @@ def put_back(parameters: Parameters, thresholds: list[Array]) -> None:
 def _figures(outcome: Outcome, label: Array) -> dict[str, float]:
     known = label >= 0
     accuracy = metrics.event_accuracy(outcome.votes[known], label[known]) if known.any() else float("nan")
-    return {"accuracy": accuracy, "kept": metrics.kept(outcome)}
+    return {"event_accuracy": accuracy, "kept": metrics.kept(outcome)}

@@ -1,6 +1,6 @@
-"""The paper's continual-learning figure: x and / change places, pixel by pixel, under a network without labels.
+"""The paper's continual-learning figure: x and / change places, pixel by pixel, while a network adapts without labels.
 
-And what a user asks next: does adapting do harm where nothing changes, and what do its guards cost and bring?
+Two further questions: does adapting do harm where nothing changes, and what do its guards cost and gain?
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from timesurf.results import machine
 
 Array = NDArray[Any]
 RECORDINGS = (250, 250, 250, 1000)  # of each step, as in the paper
-LAST = 50  # recordings of a step that its figure is the mean of
-UNSHIFTED = 2000  # recordings in which nothing changes
-STUCK = "3 s"  # a recording of one sentence that lasts 300 times too long, its x one pixel short
+LAST = 50  # recordings at the end of a step over which its figure is averaged
+UNSHIFTED = 2000  # recordings without a change
+STUCK = "3 s"  # duration of a recording that is 300 times too long, with one pixel of its x missing
 GUARDS: dict[str, dict[str, Any]] = {
     "none": {}, "cap 0.01": {"cap": 0.01}, "cap 0.003": {"cap": 0.003}, "confidence 0.99": {"confidence": 0.99},
 }  # fmt: skip
@@ -41,9 +41,23 @@ def run(
     workers: int | None = None,
     progress: Callable[[int, Progress], None] | None = None,
 ) -> dict[str, Any]:
-    """Train on task 1, then shift; one row a network, accuracies of every recording and at the end of every step.
+    """Train on task 1, then shift the characters.
 
-    unshifted : recordings without a shift to adapt to, from the trained network again: accuracy before and after
+    Parameters
+    ----------
+    networks, seed, recordings, workers, progress
+        As for `table1.run`.
+    steps : tuple of int
+        Recordings per step of the shift.
+    unshifted : int
+        Recordings without a shift, to which the trained network adapts; event accuracy is measured before and after.
+
+    Returns
+    -------
+    dict
+        For "adapting" and "ablated" (not adapting), one entry per network: event accuracy of every recording and at
+        the end of every step; "unshifted", "guards", first-layer centroids, settings, machine and seconds.
+
     """
     began = time.perf_counter()
     about = machine.describe()
@@ -77,7 +91,7 @@ def one(
     unshifted: int,
     progress: Callable[[int, Progress], None] | None = None,
 ) -> dict[str, Any]:
-    """Share of right events of every recording of one network, adapting and not, and its parameters on both ends."""
+    """Event accuracy of every recording for one network, adapting and not, and its parameters before and after."""
     network, _, test = classification.train(seed, number, recordings, progress)
     before: Parameters = network.snapshot()
     *sources, for_calm, for_stuck = np.random.SeedSequence([seed, number, 1]).spawn(len(steps) + 2)
@@ -99,9 +113,9 @@ def one(
         if not guard:
             adapting, after = np.concatenate(curve), network.snapshot()
 
-    calm = {"before": network.restore(before).evaluate(test)["accuracy"]}
+    calm = {"before": network.restore(before).evaluate(test)["event_accuracy"]}
     network.adapt(sentences.make(unshifted, np.random.default_rng(for_calm)))
-    calm["after"] = network.evaluate(test)["accuracy"]
+    calm["after"] = network.evaluate(test)["event_accuracy"]
     return {
         "adapting": adapting, "ablated": np.concatenate(ablated), "before": before, "after": after,
         "guards": guards, "unshifted": calm,
@@ -109,6 +123,6 @@ def one(
 
 
 def furthest_move(before: Parameters, after: Parameters) -> float:
-    """The furthest that any first-layer centroid has moved."""
+    """The largest distance that a first-layer centroid has moved."""
     moved = after[0].centroids - before[0].centroids
     return float(np.linalg.norm(moved.reshape(len(moved), -1), axis=1).max())

@@ -1,4 +1,4 @@
-"""Incremental learning: sentences, task after task, with the old tasks tested again. Two make the paper's Table 2."""
+"""Incremental learning: sentences, task after task, testing old tasks again. Two tasks make the paper's Table 2."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from timesurf.network import Network
 from timesurf.presets import SENTENCES
 from timesurf.results import machine
 
-# Upper layers that see the current event alone. At 1 us, Table 1's, they also see the one before: a character that all
-# sentences share then says right more often than not what another said just before it, and new units settle on both.
+# Upper layers must see the current event alone. With Table 1's 1 us they also see the previous event: a character that
+# all sentences share then often repeats the right class of the character before it, and new units settle between both.
 PRESET = replace(
     SENTENCES, layers=(SENTENCES.layers[0], *(replace(layer, tau="0.3 us") for layer in SENTENCES.layers[1:]))
 )
 PAPER = {"task1": 0.9992, "task2": 0.9999, "task1_after": 0.9996}
-UNITS = (3, 6)  # that each further task adds to the hidden layers: two new characters, and one for what they share
+UNITS = (3, 6)  # added to the hidden layers by each further task: for two new characters and one they share
 WAYS = {
     "extended": "extended, old units frozen",
     "unfrozen": "extended, nothing frozen",
@@ -43,12 +43,24 @@ def run(
     workers: int | None = None,
     progress: Callable[[int, Progress], None] | None = None,
 ) -> dict[str, Any]:
-    """Accuracy on every task after every task, for each network and each of three ways.
+    """Event accuracy on every task after every task, for each network and each of three ways of learning.
 
-    extended : units and classes added for each task, the old ones tightened and frozen
-    unfrozen : the same, but the old ones go on learning
-    together : as many units from the start, all tasks learnt at once; a single row
-    recordings : of each task for training, and as many for testing
+    Parameters
+    ----------
+    networks, seed, workers, progress
+        As for `table1.run`.
+    tasks : int
+        How many tasks, from 2 to 5.
+    recordings : int
+        Recordings of each task for training, and as many for testing.
+
+    Returns
+    -------
+    dict
+        "extended": units and classes added for each task, the old ones tightened and frozen; "unfrozen": the same, but
+        the old ones continue to learn; "together": as many units from the start, all tasks at once, a single row per
+        network. Also "task1", "task2", "task1_after" of the first way, settings, machine and seconds.
+
     """
     began = time.perf_counter()
     about = machine.describe()
@@ -75,7 +87,7 @@ def one(
     recordings: int,
     progress: Callable[[int, Progress], None] | None = None,
 ) -> dict[str, Rows]:
-    """One network of each way, on the same data."""
+    """Accuracies of one network of each way, on the same data."""
     for_training, for_test, for_network = np.random.SeedSequence([seed, number, 2]).spawn(3)
     pairs = sentences.TASKS[:tasks]
     words = [word for pair in pairs for word in pair]
@@ -83,12 +95,12 @@ def one(
     train = _split(together, pairs)
     test = _split(sentences.make(tasks * recordings, np.random.default_rng(for_test), sentences=words), pairs)
     network_seed = int(for_network.generate_state(1)[0])
-    told = _joined(PRESET.passes * recordings * (3 * tasks - 1), number, progress)
+    report = _joined(PRESET.passes * recordings * (3 * tasks - 1), number, progress)
 
     first = PRESET.network(train[0], pairs[0], network_seed, threads=1)
-    first.fit(train[0], **PRESET.training(), progress=told)
+    first.fit(train[0], **PRESET.training(), progress=report)
     rows = {
-        way: one_after_another(copy.deepcopy(first), train, test, frozen=way == "extended", progress=told)
+        way: one_after_another(copy.deepcopy(first), train, test, frozen=way == "extended", progress=report)
         for way in ("extended", "unfrozen")
     }
     layers = [
@@ -96,8 +108,9 @@ def one(
         for layer, more in zip(PRESET.layers, UNITS, strict=False)
     ]
     whole = replace(SENTENCES, layers=(*layers, PRESET.layers[-1]))
-    network = whole.network(together, words, network_seed, threads=1).fit(together, **whole.training(), progress=told)
-    return {**rows, "together": [[network.evaluate(data)["accuracy"] for data in test]]}
+    network = whole.network(together, words, network_seed, threads=1)
+    network.fit(together, **whole.training(), progress=report)
+    return {**rows, "together": [[network.evaluate(data)["event_accuracy"] for data in test]]}
 
 
 def one_after_another(
@@ -108,7 +121,7 @@ def one_after_another(
     frozen: bool,
     progress: Callable[[Progress], None] | None = None,
 ) -> Rows:
-    """Take a network that has learnt the first task through all others."""
+    """Train a network that has learned the first task on all further tasks; accuracies after each."""
     rows = []
     for task, data in enumerate(train):
         if task > 0:
@@ -118,12 +131,12 @@ def one_after_another(
             network.train(data, passes=PRESET.passes, progress=progress)
         if frozen:
             network.tighten(data)
-        rows.append([network.evaluate(known)["accuracy"] for known in test[: task + 1]])
+        rows.append([network.evaluate(known)["event_accuracy"] for known in test[: task + 1]])
     return rows
 
 
 def compared(found: dict[str, list[Rows]]) -> dict[str, Any]:
-    """Figures of every way, one value a network; forgetting only where there was something to forget."""
+    """Figures of each way of learning, one value per network; forgetting only where there are several rows."""
     result: dict[str, Any] = {}
     for way, every in found.items():
         result[way] = {"rows": every, "average_accuracy": [average_accuracy(rows) for rows in every]}
@@ -134,6 +147,7 @@ def compared(found: dict[str, list[Rows]]) -> dict[str, Any]:
 
 
 def _split(recordings: Recordings, pairs: Sequence[tuple[str, str]]) -> list[Recordings]:
+    """The recordings of each task."""
     labels = np.asarray(recordings.labels)
     return [recordings[np.flatnonzero(np.isin(labels, pair))] for pair in pairs]
 
@@ -141,16 +155,16 @@ def _split(recordings: Recordings, pairs: Sequence[tuple[str, str]]) -> list[Rec
 def _joined(
     total: int, number: int, progress: Callable[[int, Progress], None] | None
 ) -> Callable[[Progress], None] | None:
-    """Progress of several trainings, one after another, as that of one."""
+    """Report the progress of several trainings, one after another, as that of a single one."""
     if progress is None:
         return None
     before = last = 0
 
-    def told(news: Progress) -> None:
+    def report(now: Progress) -> None:
         nonlocal before, last
-        if news.done < last:
+        if now.done < last:
             before += last
-        last = news.done
-        progress(number, replace(news, done=before + last, total=total))
+        last = now.done
+        progress(number, replace(now, done=before + last, total=total))
 
-    return told
+    return report

@@ -1,17 +1,18 @@
-"""Pictures: of events, of networks, of networks at work, of benchmarks. matplotlib is the extra `plots`.
+"""Pictures of events, of networks, of decisions, and of benchmarks. matplotlib is in the extra `plots`.
 
-| of             | functions                                                                      |
-|----------------|--------------------------------------------------------------------------------|
-| events         | `space_time`, `kept`, `surface`                                                |
-| a network      | `centroids`, `centroid`, `thresholds`                                          |
-| it at work     | `separability`, `decision`, `confusion`, `matrix`, `early`, `learning_curves`  |
-| the same, live | `animate`                                                                      |
-| benchmarks     | `compare_features`, `continual`, `digits`, `growth`, `incremental`, `realism`, |
-|                | `scaling`, `search`, `sensitivity`, `study`: each makes a whole figure         |
+| of             | functions                                                                     |
+|----------------|-------------------------------------------------------------------------------|
+| events         | `space_time`, `kept`, `surface`                                               |
+| a network      | `centroids`, `centroid`, `thresholds`                                         |
+| its decisions  | `separability`, `decision`, `confusion`, `matrix`, `early`, `learning_curves` |
+| an animation   | `animate`                                                                     |
+| benchmarks     | `compare_features`, `continual`, `digits`, `growth`, `incremental`,           |
+|                | `scaling`, `search`: each makes a whole figure                                |
 
-The others draw into the `ax` they are given, or into one of a new figure, and return it:
-`plots.decision(network, recording).figure.savefig("decision.png")`. Layers count from 0, as in `Network.transform`;
-in the pictures they and their units count from 1. Nothing needs a screen, and matplotlib is imported on first use.
+All others draw into the `ax` they are given, or into a new figure, and return the axes:
+`plots.decision(network, recording).figure.savefig("decision.png")`. Layers are numbered from 0, as in
+`Network.transform`; in the pictures layers and units are numbered from 1. No screen is needed, and matplotlib is
+imported on first use.
 """
 
 from timesurf.plots.events import kept, space_time, surface
@@ -26,10 +27,7 @@ from timesurf.plots.tables import (
     digits,
     growth,
     incremental,
-    realism,
     scaling,
-    sensitivity,
-    study,
 )
 
 __all__ = [
@@ -48,13 +46,10 @@ __all__ = [
     "kept",
     "learning_curves",
     "matrix",
-    "realism",
     "scaling",
     "search",
-    "sensitivity",
     "separability",
     "space_time",
-    "study",
     "surface",
     "thresholds",
 ]

@@ -1,4 +1,4 @@
-"""What a picture can be made of."""
+"""Checks of what a picture is made of."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from timesurf.events import Recordings
 
 
 def one(recording: Recordings) -> Recordings:
-    """The recording, if it is one and has events."""
+    """Give back the recording if it is a single one with events, else raise an `EventError`."""
     if not isinstance(recording, Recordings):
         raise EventError(f"A recording is needed, not {type(recording).__name__}: recordings[0] is the first of many.")
     if len(recording) != 1:

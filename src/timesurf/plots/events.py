@@ -1,4 +1,4 @@
-"""Events: where and when they happen, which of them a layer keeps, what a layer sees around one of them."""
+"""Pictures of events: where and when they happen, which of them a layer keeps, the surface around one of them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,18 @@ if TYPE_CHECKING:
 
 
 def space_time(recording: Recordings, ax: Axes | None = None) -> Axes:
-    """Every event as a point in space and time, a colour and a marker for each polarity.
+    """Draw every event as a point in space and time, with one colour and marker per polarity.
 
-    A camera's in three dimensions (an `ax` of projection "3d"): time to the right, x in depth, y down as in an image.
-    In a flat `ax`, and for fields of one dimension, x over time.
+    Events of a camera are drawn in three dimensions: time to the right, x in depth, y down as in an image. In a flat
+    `ax`, and for fields of one dimension, x is drawn over time.
+
+    Parameters
+    ----------
+    recording : Recordings
+        One recording.
+    ax : Axes, optional
+        Where to draw, of projection "3d" or flat; by default a new figure.
+
     """
     ax = _space(one(recording), ax)
     p = recording.p
@@ -40,9 +48,26 @@ def space_time(recording: Recordings, ax: Axes | None = None) -> Axes:
 
 
 def kept(network: Network, recording: Recordings, layer: int = 0, ax: Axes | None = None) -> Axes:
-    """The events that a layer keeps (dots) among those that it rejects (crosses); faint, what never reached it.
+    """Draw the events that a layer keeps (dots), those it rejects (crosses), and those rejected before it (faint).
 
-    Laid out as in `space_time`. Points are where the events entered the network, whichever layer is asked.
+    Laid out as in `space_time`. Points are where events entered the network, whichever layer is shown.
+
+    Parameters
+    ----------
+    network : Network
+        A trained network.
+    recording : Recordings
+        One recording.
+    layer : int
+        Number of the layer from 0; -1 is the last.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes drawn into.
+
     """
     k = network.layer_number(layer)
     passed = network.trace(one(recording)).passed
@@ -61,9 +86,22 @@ def kept(network: Network, recording: Recordings, layer: int = 0, ax: Axes | Non
 
 
 def surface(network: Network, recording: Recordings, event: int, layer: int = 0, ax: Axes | None = None) -> Axes:
-    """The time surface that a layer sees at one event of the recording: 1 (bright) just now, 0 (dark) long ago.
+    """Draw the time surface of a layer at one event: 1 (bright) for a new event, 0 (dark) for an old one or none.
 
-    Laid out as the layer's centroids are (see `centroids`): the unit whose centroid looks most like it fires.
+    Laid out as the layer's centroids are (see `centroids`): the unit with the closest centroid fires.
+
+    Parameters
+    ----------
+    network, recording, layer, ax
+        As for `kept`.
+    event : int
+        Number of the event in the recording, from 0.
+
+    Raises
+    ------
+    EventError
+        If there is no such event, or it does not reach the layer.
+
     """
     k = network.layer_number(layer)
     ts = _surface(network, one(recording), _event_number(recording, event), k)
@@ -73,7 +111,7 @@ def surface(network: Network, recording: Recordings, event: int, layer: int = 0,
 
 
 def _surface(network: Network, recording: Recordings, event: int, k: int) -> Array:
-    """The surface exp(-(t - T) / tau) around one event, T the last times of the layer's inputs up to it."""
+    """The surface exp(-(t - T) / tau) around one event; T are the latest times of the layer's inputs up to it."""
     stage, place = network.stages[k], event
     if k:
         passed = network.trace(recording).passed
@@ -89,6 +127,7 @@ def _surface(network: Network, recording: Recordings, event: int, k: int) -> Arr
 
 
 def _event_number(recording: Recordings, event: int) -> int:
+    """The number of an event from 0; negative numbers count from the end."""
     events = int(recording.counts[0])
     if not -events <= event < events:
         raise EventError(f"event = {event} does not exist: this recording has events 0 to {events - 1}.")
@@ -96,14 +135,14 @@ def _event_number(recording: Recordings, event: int) -> int:
 
 
 def _space(recording: Recordings, ax: Axes | None) -> Axes:
-    """Axes with the recording's field and duration."""
+    """Axes for the recording's field and duration."""
     deep = len(recording.field) > 1
     ax = style.given(ax, (7, 4.2) if deep else (7, 3.5), projection="3d" if deep else None)
     names = [axis_name(d) for d in range(len(recording.field))] or ["polarity"]
     ax.set(xlabel="ms", ylabel=names[0])
     if ax.name == "3d":
         width, height = recording.field[:2]
-        solid: Any = ax  # the stubs know flat axes only
+        solid: Any = ax  # matplotlib's stubs describe flat axes only
         solid.set(ylim=(width - 0.5, -0.5), zlim=(height - 0.5, -0.5), zlabel=names[1])
         solid.set_box_aspect((2, *np.clip(np.array([width, height]) / max(width, height), 0.4, 1)), zoom=1.2)
         solid.locator_params(nbins=4)
@@ -113,7 +152,7 @@ def _space(recording: Recordings, ax: Axes | None) -> Axes:
 
 
 def _scatter(ax: Axes, recording: Recordings, some: Any, **look: Any) -> Any:
-    """Some of the events as points; small ones where there are many."""
+    """Draw some of the events as points, smaller ones if the recording has many events."""
     t, coords = recording.t, recording.coords or (recording.p,)
     ms = (t - t[0]) / 1e3
     where = coords[:2] if ax.name == "3d" else coords[:1]
@@ -124,4 +163,5 @@ def _scatter(ax: Axes, recording: Recordings, some: Any, **look: Any) -> Any:
 
 
 def _legend(ax: Axes) -> None:
+    """A legend inside the axes."""
     ax.legend(loc="upper left", bbox_to_anchor=(0, 1), fontsize=8, markerscale=1.5, framealpha=0.8)

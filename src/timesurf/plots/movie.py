@@ -1,4 +1,4 @@
-"""A recording played: its events as they come, those that the network keeps, and the decision so far."""
+"""An animation of a recording: its events, those that the network keeps, and the decision so far."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
+from timesurf.metrics import SILENT, decide
 from timesurf.network import Network
 from timesurf.plots import style
 from timesurf.plots.checks import one
@@ -21,8 +22,8 @@ from timesurf.storage.atomic import replacing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_AFTERGLOW = 0.15  # seconds of playing in which an event fades to 1 / e
-_BARS = 10  # classes that fit below each other
+_AFTERGLOW = 0.15  # seconds of playing time in which an event fades to 1 / e
+_BARS = 10  # classes with a bar, at most
 _DPI = 100
 
 
@@ -35,11 +36,34 @@ def animate(
     seconds: float = 5.0,
     fps: float = 20.0,
 ) -> Path:
-    """Write the recording as a film, slowed down or sped up to last `seconds`: a .gif, or an .mp4 where ffmpeg is.
+    """Write an animation of a recording, slowed down or sped up to last `seconds`.
 
-    Left the field, x to the right and y down: an event flares up and fades, blue if the layer keeps it, grey if not.
-    By default that is the last layer, and blue events are votes. Right the share of the votes so far for each class,
-    the leader dark; of more than ten classes, those with most votes in the end. The file appears whole or not at all.
+    The left half is the field, x to the right and y down: an event lights up and fades, blue if the layer keeps it,
+    grey if not. With the last layer, the default, blue events are votes. The right half is each class's share of the
+    votes so far, the leading class dark; of more than ten classes, those with most votes at the end. The file is
+    written completely or not at all.
+
+    Parameters
+    ----------
+    network, recording, layer
+        As for `plots.kept`.
+    path : str or Path
+        A .gif, or an .mp4 where ffmpeg is installed.
+    seconds : float
+        Playing time.
+    fps : float
+        Frames per second.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    SettingError
+        If the playing time, the frame rate or the kind of file is not possible.
+
     """
     path, k = Path(path), network.layer_number(layer)
     if not (math.isfinite(seconds * fps) and seconds > 0 and fps > 0):
@@ -54,7 +78,7 @@ def animate(
     with replacing(path) as file, tempfile.TemporaryDirectory() as folder:
         draft = Path(folder) / f"draft{path.suffix.lower()}"
         fig.canvas.draw()
-        fig.set_layout_engine("none")  # laid out once: nothing jumps, and a frame is drawn quickly
+        fig.set_layout_engine("none")  # laid out once, so that nothing moves between frames and each is drawn quickly
         with writer.saving(fig, draft, dpi=_DPI):
             for now, end in zip(times, ends, strict=True):
                 screen.show(now, end)
@@ -65,20 +89,20 @@ def animate(
 
 
 def _writer(path: Path, fps: float) -> Any:
-    """What matplotlib writes such files with."""
+    """The writer of matplotlib for this kind of file."""
     from matplotlib.animation import FFMpegWriter, PillowWriter
 
     if path.suffix.lower() == ".gif":
-        return PillowWriter(fps=fps)  # type: ignore[arg-type]  # any number does
+        return PillowWriter(fps=fps)  # type: ignore[arg-type]  # the stubs want an int
     if path.suffix.lower() != ".mp4":
-        raise SettingError(f"{path.name}: a film is a .gif or an .mp4 file.")
+        raise SettingError(f"{path.name}: an animation is a .gif or an .mp4 file.")
     if not FFMpegWriter.isAvailable():
         raise SettingError(f"{path.name}: an .mp4 file needs ffmpeg, which is not found. Install it, or write a .gif.")
     return FFMpegWriter(fps=fps, codec="h264", extra_args=["-pix_fmt", "yuv420p"])  # type: ignore[arg-type]
 
 
 class _Screen:
-    """The field, on which events flare up and fade."""
+    """The field, on which events light up and fade."""
 
     def __init__(self, ax: Axes, recording: Recordings, kept: Array, seconds: float) -> None:
         from matplotlib.colors import to_rgb
@@ -88,11 +112,11 @@ class _Screen:
         self.fade = max(float(np.ptp(recording.t)) * _AFTERGLOW / seconds, 1.0)
         self.colours = np.array([to_rgb(style.REJECTED), to_rgb(style.BLUE)])
         coords, shape = (*recording.coords, recording.p)[:2], (*recording.field, recording.polarities)[:2]
-        if len(shape) < 2:  # events without a place: a line of polarities
+        if len(shape) < 2:  # events without coordinates are drawn as a line of polarities
             coords, shape = (*coords, np.zeros_like(recording.p)), (*shape, 1)
         self.x, self.y = coords
         self.last = np.full(shape, -np.inf)  # time of the last event of each pixel
-        self.blue = np.zeros(shape, dtype=np.intp)  # whether that was kept
+        self.blue = np.zeros(shape, dtype=np.intp)  # 1 where that event was kept
         self.image = ax.imshow(self.pixels(0), interpolation="nearest", aspect="equal" if min(shape) > 2 else "auto")
         ax.set(xticks=[], yticks=[])
         ax.legend(
@@ -102,12 +126,12 @@ class _Screen:
         ax.set_title("0.00 ms")
 
     def pixels(self, now: float) -> Array:
-        """The field in colour at this time."""
+        """Colours of the field at this time."""
         glow = np.exp((self.last - now) / self.fade)[..., None]
         return np.asarray((1 - glow + glow * self.colours[self.blue]).swapaxes(0, 1))
 
     def show(self, now: float, end: int) -> None:
-        """The field at this time, after so many events."""
+        """Show the field at this time, after the first `end` events."""
         new = slice(self.shown, end)
         self.last[self.x[new], self.y[new]] = self.t[new]
         self.blue[self.x[new], self.y[new]] = self.kept[new]
@@ -117,7 +141,7 @@ class _Screen:
 
 
 class _Board:
-    """Bars: the share of votes for each class so far."""
+    """Bars: each class's share of the votes so far."""
 
     def __init__(self, ax: Axes, network: Network, recording: Recordings) -> None:
         shares = votes_so_far(network, recording)
@@ -130,13 +154,13 @@ class _Board:
         ax.set_yticks(rows, [f"{n} (true)" if c == truth else n for c, n in zip(self.chosen, self.names, strict=True)])
         middle, room = (len(rows) - 1) / 2, max(len(rows), 5) / 2 + 0.1
         ax.set(xlim=(0, 1), ylim=(middle + room, middle - room), xlabel="share of votes so far")
-        ax.set_title("nothing yet")
+        ax.set_title("no decision yet")
 
     def show(self, end: int) -> None:
-        """The shares after so many events."""
+        """Show the shares after the first `end` events."""
         shares = self.shares[end - 1]
-        leader = int(shares.argmax()) if shares.any() else -1
+        leader = int(decide(shares).classes)
         for n, (bar, share) in enumerate(zip(self.bars, shares, strict=True)):
             bar.set_width(share)
             bar.set_color(style.BLUE if n == leader else style.SKY)
-        self.ax.set_title("nothing yet" if leader < 0 else f"says {self.names[leader]}")
+        self.ax.set_title("no decision yet" if leader == SILENT else f"decision: {self.names[leader]}")

@@ -1,4 +1,4 @@
-"""A network: what its units look for, and how closely."""
+"""Pictures of a network: the centroids of its units and their thresholds."""
 
 from __future__ import annotations
 
@@ -15,18 +15,31 @@ from timesurf.plots.style import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_GAP = 0.22  # inches between small images: room for a name
-_SIDE_BY_SIDE = 4  # polarities; of more, only the strongest at each place
+_GAP = 0.22  # inches between small images, for their names
+_SIDE_BY_SIDE = 4  # polarities at most; of more, only the largest value at each place is shown
 
 
 def picture(values: Array) -> Array:
-    """A surface or a centroid (box, then polarities) as an image: x to the right, y down; NaN between its parts.
+    """Lay out a surface or a centroid as an image: x to the right, y down.
 
-    Up to four polarities, and further dimensions, lie side by side; of more polarities the strongest at each place is
-    shown. A box that is a line or a point becomes place (to the right) by polarity (down).
+    Up to four polarities, and further dimensions, are put side by side; of more polarities the largest value at each
+    place is shown. A box that is a line or a point becomes place (to the right) by polarity (down).
 
+    Parameters
+    ----------
+    values : array, shape (box..., polarities)
+        A surface or a centroid.
+
+    Returns
+    -------
+    array, shape (rows, columns)
+        The image, NaN between its parts.
+
+    Examples
+    --------
     >>> picture(np.zeros((5, 5, 2))).shape, picture(np.zeros((30, 1, 8))).shape
     ((5, 11), (8, 30))
+
     """
     *box, polarities = values.shape
     if math.prod(box) == max(box, default=1):
@@ -39,26 +52,32 @@ def picture(values: Array) -> Array:
 
 
 def draw(ax: Axes, values: Array, most: float = 1) -> Axes:
-    """A surface or a centroid as an image, dark 0 and bright `most`, without ticks."""
+    """Draw a surface or a centroid as an image without ticks; 0 is dark, `most` is bright."""
     ax.imshow(picture(values), vmin=0, vmax=most, cmap="viridis", interpolation="nearest")
     ax.set(xticks=[], yticks=[])
     return ax
 
 
 def centroid(ax: Axes, network: Network, layer: int, unit: int) -> Axes:
-    """A centroid as an image: x to the right, y down; further dimensions and polarities side by side."""
+    """Draw one centroid as an image: x to the right, y down; further dimensions and polarities side by side."""
     return draw(ax, network.parameters[layer].centroids[unit])
 
 
 def centroids(network: Network, layer: int = 0, *, back_to_pixels: bool = False, ax: Axes | None = None) -> Axes:
-    """All units of a layer, a small image each: the surface to which the unit is closest, bright where events are new.
+    """Draw the centroids of all units of a layer as small images, bright where recent events are expected.
 
-    Colours run from 0 to the brightest entry of all units, which the title names.
-    x to the right, y down; polarities as in `picture`: those of an upper layer are the units of the layer below. A unit
-    whose threshold fell to 0 no longer fires and is called silent. Units of the last layer bear their class's name.
+    Colours range from 0 to the largest entry of all units, which the title states. x is to the right, y down;
+    polarities as in `picture`: those of an upper layer are the units of the layer below. A unit whose threshold fell to
+    0 does not fire any more and is called silent. Units of the last layer have the names of their classes.
 
-    back_to_pixels : draw an upper unit as what it responds to in the input: the centroids of the layer below, each
-        placed where the unit looks for it and weighted by how much, and so on down; the brightest pixel of a unit is 1
+    Parameters
+    ----------
+    network, layer, ax
+        As for `plots.kept`.
+    back_to_pixels : bool
+        Draw a unit of an upper layer as what it responds to in the input: the centroids of the layer below, each at the
+        place where the unit expects it and weighted accordingly, and so on down; the brightest pixel of a unit is 1.
+
     """
     k = network.layer_number(layer)
     every = pixels(network, k) if back_to_pixels else network.parameters[k].centroids
@@ -76,7 +95,7 @@ def centroids(network: Network, layer: int = 0, *, back_to_pixels: bool = False,
 
 
 def _grid(units: int, shape: tuple[int, ...]) -> tuple[int, int, float, float]:
-    """Rows and columns of small images of this shape, and the width and height of each in inches."""
+    """Rows and columns for small images of this shape, and the width and height of each in inches."""
     tall, wide = shape
     columns = min(max(round(math.sqrt(1.6 * units * tall / wide)), 1), units)
     inches = min(7 / columns / wide, 1.3 / tall, 1.3 / math.sqrt(tall * wide))
@@ -87,7 +106,7 @@ def pixels(network: Network, layer: int) -> Array:
     """What each unit of a layer responds to, in pixels (units, box, polarities): weighted sums of lower centroids."""
     image = network.parameters[0].centroids
     step = np.ones(len(network.field), dtype=int)  # pixels from one place of a layer's input to the next
-    margin = np.zeros(len(network.field), dtype=int)  # pixels that the image of place 0 reaches back before pixel 0
+    margin = np.zeros(len(network.field), dtype=int)  # pixels by which the image of place 0 extends before pixel 0
     for k in range(1, layer + 1):
         below, above = network.stages[k - 1].layer, network.stages[k].layer
         if isinstance(below, Window):
@@ -104,7 +123,7 @@ def pixels(network: Network, layer: int) -> Array:
 
 
 def _placed(weights: Array, image: Array, step: Array) -> Array:
-    """The images of the units below, added up at every place of the box with the weights that a unit has there."""
+    """Sum of the images of the units below at every place of the box, with the weights that a unit has there."""
     box, size = weights.shape[1:-1], image.shape[1:-1]
     reach = size if not box else [s * (b - 1) + n for s, b, n in zip(step, box, size, strict=True)]
     total = np.zeros((len(weights), *reach, image.shape[-1]))
@@ -115,9 +134,15 @@ def _placed(weights: Array, image: Array, step: Array) -> Array:
 
 
 def thresholds(network: Network, layer: int = 0, ax: Axes | None = None) -> Axes:
-    """How far from each unit of a layer a surface may lie before its event is rejected: a low bar is a choosy unit.
+    """Draw the thresholds of a layer: the distance from each centroid beyond which an event is rejected.
 
-    A cross at 0 marks a unit that fell silent, an empty bar to the top one without a threshold; hatched: frozen.
+    A cross at 0 marks a silent unit, an empty bar to the top a unit without a threshold, hatching a frozen unit.
+
+    Parameters
+    ----------
+    network, layer, ax
+        As for `plots.kept`.
+
     """
     k = network.layer_number(layer)
     th, frozen = network.parameters[k].thresholds, network.parameters[k].frozen
@@ -144,7 +169,7 @@ def thresholds(network: Network, layer: int = 0, ax: Axes | None = None) -> Axes
 
 
 def _names(network: Network, k: int) -> list[str]:
-    """A name for each unit of a layer: its number from 1 up, or its class."""
+    """Names of the units of a layer: numbers from 1, or classes."""
     last = k == len(network.stages) - 1
     names = map(str, network.classes.tolist() if last else range(1, network.stages[k].units + 1))
     th = network.parameters[k].thresholds

@@ -1,4 +1,4 @@
-"""The figure of a search."""
+"""The figure of a search for settings."""
 
 from __future__ import annotations
 
@@ -15,9 +15,18 @@ if TYPE_CHECKING:
 
 
 def search(result: dict[str, Any]) -> Figure:
-    """What each trial reached, how the search went on, and which settings matter.
+    """Draw what each trial reached, the best trial so far, and the importance of settings.
 
-    result : what `timesurf.search.run` gives
+    Parameters
+    ----------
+    result : dict
+        What `timesurf.search.run` returns.
+
+    Returns
+    -------
+    Figure
+        Three panels.
+
     """
     fig, axes = figure(1, 3, (14, 4.4))
     _trade(axes[0, 0], result)
@@ -27,9 +36,9 @@ def search(result: dict[str, Any]) -> Figure:
 
 
 def _trade(ax: Axes, result: dict[str, Any]) -> None:
-    """Recordings right over events kept: up and to the left is better."""
+    """Draw recording accuracy over events kept: up and to the left is better."""
     rows = {row["number"]: row for row in result["trials"]}
-    kinds = {"whole": ("went to the end", style.BLUE, "o"), "pruned": ("given up", style.REJECTED, "x"),
+    kinds = {"whole": ("complete", style.BLUE, "o"), "pruned": ("pruned", style.REJECTED, "x"),
              "diverged": ("diverged", style.VERMILLION, "v")}  # fmt: skip
     for ended, (name, colour, marker) in kinds.items():
         some = [row for row in rows.values() if row["ended"] == ended]
@@ -47,16 +56,17 @@ def _trade(ax: Axes, result: dict[str, Any]) -> None:
     found = [row for row in rows.values() if row["values"] == result.get("test", {}).get("values")]
     if found:
         ax.scatter(*_points(found[:1]), s=130, color=style.ORANGE, marker="*", label="chosen", zorder=3)
-    ax.set(xlabel="events kept, %", ylabel="held-out recordings right, %", title="trials")
+    ax.set(xlabel="events kept, %", ylabel="recording accuracy, %", title="trials")
     ax.legend(fontsize=8)
 
 
 def _points(rows: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
-    return [100 * row["kept"][-1] for row in rows], [100 * row["accuracy"][-1] for row in rows]
+    """Events kept and recording accuracy of trials, in percent."""
+    return [100 * row["kept"][-1] for row in rows], [100 * row["recording_accuracy"][-1] for row in rows]
 
 
 def _history(ax: Axes, rows: list[dict[str, Any]]) -> None:
-    """The most recordings right so far, and of trials that reach them the fewest events kept."""
+    """Draw the best recording accuracy so far, and the fewest events kept among the trials that reach it."""
     best: list[tuple[float, float]] = []
     for row in rows:
         if row["marks"]:
@@ -67,7 +77,7 @@ def _history(ax: Axes, rows: list[dict[str, Any]]) -> None:
     if best:
         at = np.arange(1 + len(rows) - len(best), 1 + len(rows))
         for n, (axis, values, what) in enumerate(
-            zip((ax, ax.twinx()), np.abs(best).T, ("recordings right", "events kept"), strict=True)
+            zip((ax, ax.twinx()), np.abs(best).T, ("recording accuracy", "events kept"), strict=True)
         ):
             axis.step(at, 100 * values, where="post", **style.line(n))
             axis.set_ylabel(f"{what}, %", color=style.COLOURS[n])
@@ -76,12 +86,13 @@ def _history(ax: Axes, rows: list[dict[str, Any]]) -> None:
 
 
 def _importance(ax: Axes, result: dict[str, Any]) -> None:
-    titles = {"accuracy": "recordings right", "kept": "events kept"}
+    """Draw how much of the variance each setting explains."""
+    titles = {"recording_accuracy": "recording accuracy", "kept": "events kept"}
     shares = {objective: result["importance"].get(objective, {}) for objective in titles}
     names = sorted(result["defaults"], key=lambda name: sum(of.get(name, 0) for of in shares.values()))
     for n, (objective, title) in enumerate(titles.items()):
         values = [100 * shares[objective].get(name, 0) for name in names]
         ax.barh(np.arange(len(names)) + 0.2 - 0.4 * n, values, 0.4, label=title, color=style.COLOURS[n])
     ax.set_yticks(range(len(names)), names)
-    ax.set(xlabel="share of what varies that it explains, %", title="what matters")
+    ax.set(xlabel="share of the variance explained, %", title="importance of settings")
     ax.legend(fontsize=8, loc="lower right")

@@ -1,4 +1,4 @@
-"""How pictures look: colours that a colour-blind reader tells apart, and a second cue where a printer has no colour."""
+"""The look of pictures: colours that colour-blind readers can distinguish, and strokes and markers that differ too."""
 
 from __future__ import annotations
 
@@ -14,34 +14,60 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-# Okabe and Ito's, less the yellow, which is lost on white; neighbours differ in luminance too
+# Okabe and Ito's colours without yellow, which is hard to see on white; neighbours differ in luminance too
 BLUE, ORANGE, GREEN, SKY = "#0072B2", "#E69F00", "#009E73", "#56B4E9"
 VERMILLION, PURPLE, BLACK = "#D55E00", "#CC79A7", "#000000"
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VERMILLION, SKY, BLACK)
-REJECTED = "#b0b0b0"  # what a network lets go
+REJECTED = "#b0b0b0"  # rejected events
 FAINT = "#dddddd"
 STROKES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 
 
 def line(n: int) -> dict[str, Any]:
-    """Colour and stroke of the n-th line of a picture: 28 that differ.
+    """Colour and stroke of the n-th line of a picture; 28 of them differ.
 
+    Examples
+    --------
     >>> len({tuple(line(n).values()) for n in range(28)})
     28
+
     """
     return {"color": COLOURS[n % len(COLOURS)], "linestyle": STROKES[n % len(STROKES)]}
 
 
 def points(n: int) -> dict[str, Any]:
-    """Colour and marker of the n-th cloud of points: 63 that differ."""
+    """Colour and marker of the n-th group of points; 63 of them differ."""
     return {"color": COLOURS[n % len(COLOURS)], "marker": MARKERS[n % len(MARKERS)]}
 
 
 def figure(
     rows: int, columns: int, size: tuple[float, float], *, projection: str | None = None
 ) -> tuple[Figure, Array]:
-    """A figure and its axes (always a 2-D array), drawn without a screen."""
+    """Make a figure that needs no screen.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Axes down and across.
+    size : tuple of float
+        Width and height in inches.
+    projection : str, optional
+        Projection of the axes, such as "3d".
+
+    Returns
+    -------
+    fig : Figure
+        The figure.
+    axes : array of Axes, shape (rows, columns)
+        Its axes.
+
+    Raises
+    ------
+    MissingEngineError
+        If matplotlib is not installed.
+
+    """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -56,7 +82,7 @@ def figure(
 
 
 def given(ax: Axes | None, size: tuple[float, float], *, projection: str | None = None) -> Axes:
-    """The axes to draw into: those given, or those of a new figure of this size in inches."""
+    """The axes to draw into: the given ones, or those of a new figure of this size in inches."""
     if ax is not None:
         return ax
     new: Axes = figure(1, 1, size, projection=projection)[1][0, 0]

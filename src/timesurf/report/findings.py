@@ -1,7 +1,7 @@
-"""What there is to tell about a run: how it went, and what its network makes of the recordings held out.
+"""The content of a report: the history of a run, and what its network makes of the held-out recordings.
 
-All held-out recordings are run for the figures. What happened to every event is looked at in some of them only, drawn
-evenly from the classes, so that a report takes seconds and not the memory of a trace of everything.
+Figures are of all held-out recordings. What happened to every event is traced for some of them only, drawn evenly from
+the classes, so that a report takes seconds and little memory.
 """
 
 from __future__ import annotations
@@ -21,17 +21,28 @@ from timesurf.network import Network
 from timesurf.results.run import Run
 
 Array = NDArray[Any]
-LOOKED_AT = 200  # recordings whose every event is looked at, at most
-LONGEST = 1 << 20  # events that are looked at in all, and in one recording to draw, at most
+TRACED = 200  # recordings that are traced, at most
+LONGEST = 1 << 20  # events that are traced in all, and in a recording that is drawn, at most
 WORST = 6  # recordings that are drawn
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What the network makes of the recordings held out."""
+class Evaluated:
+    """What the network makes of the held-out recordings.
+
+    Attributes
+    ----------
+    recordings : Recordings
+        The held-out recordings.
+    label : array of int, shape (recordings,)
+        Number of the class, -1 if unknown.
+    outcome : Outcome
+        What came out.
+
+    """
 
     recordings: Recordings
-    label: Array  # (recordings,) number of the class, -1 if unknown
+    label: Array
     outcome: Outcome
 
     @property
@@ -40,34 +51,23 @@ class Judged:
         return np.flatnonzero(self.label >= 0)
 
     @property
-    def said(self) -> Array:
-        """The class that each recording is taken for, -1 where no event came out."""
-        votes = self.outcome.votes
-        return np.where(votes.sum(axis=1) > 0, votes.argmax(axis=1), -1)
+    def decided(self) -> metrics.Decisions:
+        """Decision on each recording."""
+        return metrics.decide(self.outcome.votes)
 
     @property
     def share(self) -> Array:
-        """Share of each recording's votes on the right class, or where that is unknown on the most frequent."""
-        votes = self.outcome.votes
-        return metrics.event_shares(votes, np.where(self.label < 0, votes.argmax(axis=1), self.label))
+        """Share of each recording's votes on the right class or, where that is unknown, on the decided one."""
+        known = self.label >= 0
+        on_label = metrics.event_shares(self.outcome.votes, np.where(known, self.label, 0))
+        return np.where(known, on_label, self.decided.confidence)
 
     def figures(self) -> dict[str, Any]:
-        """As `Network.evaluate` gives; those that need labels are of the recordings that have one."""
-        known, votes = self.known, self.outcome.votes
-        right = {
-            "majority": metrics.majority_accuracy(votes[known], self.label[known]),
-            "accuracy": metrics.event_accuracy(votes[known], self.label[known]),
-        } if len(known) else {}  # fmt: skip
-        return {
-            **right,
-            "kept": metrics.kept(self.outcome),
-            "silent": metrics.silent(votes),
-            "recordings": len(votes),
-            "events": int(self.outcome.events.sum()),
-        }
+        """Figures as `metrics.summary` gives them; accuracies are of the recordings that have a label."""
+        return metrics.summary(self.outcome, self.label)
 
     def kept_by_class(self, classes: int) -> Array:
-        """Events that each layer let pass / input events, averaged over a class (classes, layers); NaN without any."""
+        """Share of input events that each layer passed on, averaged per class (classes, layers); NaN without any."""
         share = self.outcome.kept / np.maximum(self.outcome.events, 1)[:, None]
         some = (self.label >= 0) & (self.outcome.events > 0)
         total = np.zeros((classes, share.shape[1]))
@@ -76,8 +76,8 @@ class Judged:
         return np.where(of > 0, total / np.maximum(of, 1), np.nan)
 
     def worst(self) -> Array:
-        """The recordings to look at first: told wrong before told right, fewest votes on the right class first."""
-        order = np.lexsort((self.share, self.said == self.label))
+        """Numbers of the worst recordings: wrong before correct ones, fewest votes on the right class first."""
+        order = np.lexsort((self.share, self.decided.classes == self.label))
         fit = (self.outcome.events <= LONGEST) & (self.outcome.events > 0)
         known = self.label >= 0
         wanted = fit & known if known.any() else fit
@@ -85,20 +85,31 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """What happened to every event of some of the recordings."""
+class Traced:
+    """What happened to every event of some of the recordings.
+
+    Attributes
+    ----------
+    recordings : Recordings
+        These recordings.
+    label : array of int, shape (recordings,)
+        Number of the class, -1 if unknown.
+    trace : Trace
+        What happened to their events.
+
+    """
 
     recordings: Recordings
-    label: Array  # (recordings,)
+    label: Array
     trace: Trace
 
     @property
     def event_label(self) -> Array:
-        """(events,) number of the class, -1 if unknown."""
+        """Number of the class of each event, -1 if unknown."""
         return np.repeat(self.label, self.recordings.counts)
 
     def early(self, network: Network) -> tuple[Array, Array] | None:
-        """Numbers of events, and the share of recordings whose majority is right once so many have come in."""
+        """Numbers of events, and the recording accuracy after that many; None without labelled recordings."""
         known = np.flatnonzero((self.label >= 0) & (self.recordings.counts > 0))
         if not len(known):
             return None
@@ -111,26 +122,52 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What makes a unit of the first layer fire."""
+    """What makes a unit of the first layer fire.
 
-    events: int  # that it is closest to
-    kept: float  # share of them that it lets pass; NaN without any
-    output: float  # share of them that come out of the last layer
-    by_class: Array  # (classes,) share of them in recordings of each class
-    where: Array  # (width, height) of them at each place
+    Attributes
+    ----------
+    events : int
+        Events that are closest to it.
+    passed : float
+        Share of them within its threshold; NaN without any.
+    output : float
+        Share of them that the last layer outputs.
+    by_class : array, shape (classes,)
+        Share of them in recordings of each class.
+    where : array, shape (width, height)
+        Number of them at each place.
+
+    """
+
+    events: int
+    passed: float
+    output: float
+    by_class: Array
+    where: Array
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All that the report tells of."""
+    """The content of a report.
+
+    Attributes
+    ----------
+    run : Run
+        The training run.
+    evaluated : Evaluated or None
+        What the network makes of the held-out recordings; None if there are none.
+    traced : Traced or None
+        The traced ones; None if none is short enough.
+
+    """
 
     run: Run
-    judged: Judged | None  # None: nothing was held out
-    looked: Looked | None  # None: nothing short enough to be looked at
+    evaluated: Evaluated | None
+    traced: Traced | None
 
     @property
     def network(self) -> Network:
-        """The run's."""
+        """The network of the run."""
         return self.run.network
 
     @property
@@ -140,51 +177,66 @@ class Findings:
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """A line a pass."""
+        """Figures of each pass."""
         history = self.run.about.get("history") or self.network.history
         return [line for line in history if isinstance(line, dict)]
 
     @property
     def figures(self) -> dict[str, Any]:
-        """Of the held-out recordings, or else those that the run kept."""
-        if self.judged:
-            return self.judged.figures()
-        kept = self.run.about.get("evaluation")
-        return kept if isinstance(kept, dict) else {}
+        """Figures of the held-out recordings, or else those saved with the run."""
+        if self.evaluated:
+            return self.evaluated.figures()
+        saved = self.run.about.get("evaluation")
+        return saved if isinstance(saved, dict) else {}
 
 
 def gather(run: Run) -> Findings:
-    """Run the held-out recordings, if there are any, and look at what happened."""
+    """Run the held-out recordings, if there are any, and trace some of them."""
     held = run.held_out
     if held is None or not len(held):
         return Findings(run, None, None)
-    judged = Judged(held, run.network.class_numbers(held), run.network.infer(held))
-    some = drawn(judged.label, held.counts)
-    looked = Looked(held[some], judged.label[some], run.network.trace(held[some])) if len(some) else None
-    return Findings(run, judged, looked)
+    evaluated = Evaluated(held, run.network.class_numbers(held), run.network.infer(held))
+    some = drawn(evaluated.label, held.counts)
+    traced = Traced(held[some], evaluated.label[some], run.network.trace(held[some])) if len(some) else None
+    return Findings(run, evaluated, traced)
 
 
 def drawn(label: Array, counts: Array) -> Array:
-    """Numbers of the recordings to look at: as many of each class as can be, drawn at random but always the same.
+    """Draw recordings to trace evenly from the classes, at random but always the same.
 
+    Parameters
+    ----------
+    label : array of int, shape (recordings,)
+        Numbers of classes, -1 if unknown.
+    counts : array of int, shape (recordings,)
+        Events per recording.
+
+    Returns
+    -------
+    array of int
+        Numbers of recordings, ascending.
+
+    Examples
+    --------
     >>> drawn(np.array([0, 0, 0, 1]), np.array([5, 5, 5, LONGEST])).tolist()
     [0, 1, 2]
+
     """
     order = np.random.default_rng(0).permutation(len(label))
     rank = np.zeros(len(label), dtype=np.int64)  # first of its class, second of its class, ...
     for c in np.unique(label):
         mine = order[label[order] == c]
         rank[mine] = np.arange(len(mine))
-    order = order[np.argsort(rank[order], kind="stable")][:LOOKED_AT]
+    order = order[np.argsort(rank[order], kind="stable")][:TRACED]
     room = itertools.accumulate(counts[order], lambda used, n: used + n if used + n < LONGEST else used, initial=0)
     fits = [after > before or not n for (before, after), n in zip(itertools.pairwise(room), counts[order], strict=True)]
     return np.sort(order[np.array(fits, dtype=bool)])
 
 
-def uses(network: Network, looked: Looked) -> Iterator[Use]:
+def uses(network: Network, traced: Traced) -> Iterator[Use]:
     """What makes each unit of the first layer fire."""
-    trace, label = looked.trace, looked.event_label
-    winner, place = trace.winner[:, 0], _places(looked.recordings)
+    trace, label = traced.trace, traced.event_label
+    winner, place = trace.winner[:, 0], _places(traced.recordings)
     by_unit = np.argsort(winner, kind="stable")
     ends = np.searchsorted(winner[by_unit], np.arange(network.stages[0].units + 1))
     for a, b in itertools.pairwise(ends):
@@ -202,7 +254,7 @@ def uses(network: Network, looked: Looked) -> Iterator[Use]:
 
 
 def field_map(recordings: Recordings, some: Any = slice(None)) -> Array:
-    """How many events happened at each place (width, height); dimensions beyond y are summed over."""
+    """Count events at each place (width, height); dimensions beyond y are summed over."""
     where = np.zeros(_flat(recordings.field))
     x, y = _places(recordings)
     np.add.at(where, (x[some], y[some]), 1)
@@ -210,14 +262,17 @@ def field_map(recordings: Recordings, some: Any = slice(None)) -> Array:
 
 
 def _places(recordings: Recordings) -> tuple[Array, Array]:
+    """X and y of all events, 0 where the field has fewer dimensions."""
     x, y = (*recordings.coords, *[np.zeros(len(recordings.t), dtype=np.int64)] * 2)[:2]
     return x, y
 
 
 def _flat(field: tuple[int, ...]) -> tuple[int, int]:
+    """Width and height of a field of any number of dimensions."""
     width, height = (*field, 1, 1)[:2]
     return width, height
 
 
 def _share(mask: Array) -> float:
+    """Share that is true; NaN of nothing."""
     return float(mask.mean()) if len(mask) else float("nan")

@@ -3,7 +3,7 @@
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   document.documentElement.classList.add("js");
 
-  // Many items are one stop of the Tab key; arrow keys move among them.
+  // A group of items is one stop of the Tab key; arrow keys move within it.
   function rove(items, across) {
     const at = (n) => items.forEach((item, k) => { item.tabIndex = k === n ? 0 : -1; });
     items.forEach((item, n) => {
@@ -22,7 +22,7 @@
     return at;
   }
 
-  // Units of the first layer: tabs, each with a panel that says what the unit fires for.
+  // Units of the first layer: tabs, each with a panel that shows what the unit fires for.
   for (const picking of all(".picking")) {
     const picks = all("a.unit", picking), panels = all(".panel", picking), list = picking.firstElementChild;
     list.setAttribute("role", "tablist");
@@ -49,12 +49,12 @@
         item.click();
       });
     });
-    const asked = () => picks.findIndex((item) => item.hash === location.hash);
-    pick(Math.max(asked(), 0));
-    addEventListener("hashchange", () => { if (asked() >= 0) pick(asked()); });
+    const addressed = () => picks.findIndex((item) => item.hash === location.hash);
+    pick(Math.max(addressed(), 0));
+    addEventListener("hashchange", () => { if (addressed() >= 0) pick(addressed()); });
   }
 
-  // Charts: what lies at the place that is pointed at, or at the cursor that arrow keys move.
+  // Charts: show the values at the place pointed at, or at the cursor that arrow keys move.
   for (const chart of all("[data-points]")) {
     const points = JSON.parse(chart.dataset.points);
     const svg = chart.querySelector("svg"), cursor = svg.querySelector(".cursor"), out = chart.querySelector("output");
@@ -100,16 +100,16 @@
     });
   }
 
-  // Cells of a matrix: count and share.
+  // Cells of a matrix: show count and share.
   for (const matrix of all(".cells")) {
     const out = matrix.querySelector("output"), cells = all("td[data-tip]", matrix);
     const hint = out.textContent = "Point at a cell, or focus one and use the arrow keys, for its count and share.";
     rove(cells, () => all("tbody tr:first-child td", matrix).length);
     for (const cell of cells) {
-      const tell = () => { out.textContent = cell.dataset.tip; };
-      const rest = () => { out.textContent = hint; };
-      for (const begin of ["pointerenter", "focus"]) cell.addEventListener(begin, tell);
-      for (const end of ["pointerleave", "blur"]) cell.addEventListener(end, rest);
+      const show = () => { out.textContent = cell.dataset.tip; };
+      const reset = () => { out.textContent = hint; };
+      for (const begin of ["pointerenter", "focus"]) cell.addEventListener(begin, show);
+      for (const end of ["pointerleave", "blur"]) cell.addEventListener(end, reset);
     }
   }
 

@@ -1,7 +1,6 @@
-"""How a run is told: a section each, with a sentence on how to read each picture.
+"""Sections of the report on a run, each with explanations of its pictures.
 
-A section is a function from the findings to HTML; one that has nothing to say is left out, one that lacks something
-says what.
+A section is a function from the findings to HTML. An empty section is left out; one that lacks something says what.
 """
 
 from __future__ import annotations
@@ -13,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from timesurf.plots.running import CURVES
 from timesurf.report import pictures
 from timesurf.report.decisions import confusions, keeping, soon, worst
-from timesurf.report.findings import LONGEST, LOOKED_AT, WORST, Findings, Judged
+from timesurf.report.findings import LONGEST, TRACED, WORST, Evaluated, Findings
 from timesurf.report.markup import Html, count, figure, folded, joined, percent, table, tag
 from timesurf.report.pictures import Curve
 from timesurf.report.units import features
 
 _NOTHING_HELD_OUT = (
-    "No recordings were held out, so there is nothing to judge the network by. What is missing here: figures of "
-    "recordings that it did not learn from, its mistakes, and what its units fire for."
+    "No recordings were held out to evaluate the network on. Missing here: figures of recordings that it did not learn "
+    "from, its mistakes, and what its units fire for."
 )
 
 
@@ -30,8 +30,8 @@ _NOTHING_HELD_OUT = (
 
 
 def title(found: Findings) -> str:
-    """Of the page."""
-    return f"Training run: {_right(found) or count(len(found.classes), 'class', 'classes')}"
+    """Title of the page."""
+    return f"Training run: {_accuracy(found) or count(len(found.classes), 'class', 'classes')}"
 
 
 def heading(found: Findings) -> Html:
@@ -46,24 +46,25 @@ def heading(found: Findings) -> Html:
 
 def missing(found: Findings) -> list[Html]:
     """A sentence for each thing that a full report would have had."""
-    told = ["Training was stopped before its end."] if found.run.about.get("stopped") is True else []
-    return [tag("p", words, class_="missing") for words in (*told, _not_judged(found.judged)) if words]
+    stopped = ["Training was stopped before its end."] if found.run.about.get("stopped") is True else []
+    return [tag("p", words, class_="missing") for words in (*stopped, _not_evaluated(found.evaluated)) if words]
 
 
-def _not_judged(judged: Judged | None) -> str:
-    """What the network could not be judged by."""
-    if judged is None:
+def _not_evaluated(evaluated: Evaluated | None) -> str:
+    """What could not be evaluated, and why."""
+    if evaluated is None:
         return _NOTHING_HELD_OUT
-    every = len(judged.label)
-    unknown = every - len(judged.known)
+    every = len(evaluated.label)
+    unknown = every - len(evaluated.known)
     if unknown == every:
-        return "The held-out recordings bear no label: nothing can be said about right and wrong."
-    rest = "they are left out wherever right and wrong are told apart."
-    return f"{unknown:,} of the {every:,} held-out recordings bear no label: {rest}" if unknown else ""
+        return "The held-out recordings have no labels, so there are no accuracies and no mistakes to show."
+    rest = "they are left out of accuracies and mistakes."
+    return f"{unknown:,} of the {every:,} held-out recordings have no label: {rest}" if unknown else ""
 
 
-def _right(found: Findings) -> str:
-    return _maybe(found.figures.get("majority"), lambda share: f"{percent(share)} of recordings right")
+def _accuracy(found: Findings) -> str:
+    """The recording accuracy in words; nothing if it is unknown."""
+    return _maybe(found.figures.get("recording_accuracy"), lambda share: f"recording accuracy {percent(share)}")
 
 
 # ------------------------------------------------------------------ figures and settings
@@ -73,12 +74,12 @@ def headline(found: Findings) -> Html:
     """The figures that people ask for first."""
     figures, seconds = found.figures, found.run.about.get("seconds")
     shown = [
-        ("recordings right", _maybe(figures.get("majority"), percent), "by their most frequent output"),
-        ("events right", _maybe(figures.get("accuracy"), percent), "of output events, averaged over recordings"),
-        ("kept", _maybe(figures.get("kept"), percent), "output events of all that came in"),
-        ("silent", _maybe(figures.get("silent"), _counted), "recordings without an output event"),
-        ("recordings", _maybe(figures.get("recordings"), _counted), "held out" if found.judged else "judged"),
-        ("events", _maybe(figures.get("events"), _counted), "in them"),
+        ("recording accuracy", _maybe(figures.get("recording_accuracy"), percent), "recordings classified correctly"),
+        ("event accuracy", _maybe(figures.get("event_accuracy"), percent), "output events on the right class"),
+        ("kept", _maybe(figures.get("kept"), percent), "share of input events that are output"),
+        ("silent", _maybe(figures.get("silent"), _counted), "recordings without output events"),
+        ("recordings", _maybe(figures.get("recordings"), _counted), "held out" if found.evaluated else "evaluated"),
+        ("events", _maybe(figures.get("events"), _counted), "in these recordings"),
         ("training time", _maybe(seconds, _duration), count(len(found.history), "pass", "passes")),
     ]
     cards = [
@@ -87,20 +88,20 @@ def headline(found: Findings) -> Html:
         if value
     ]
     if not cards:
-        return tag("p", "This run kept no figures.")
-    source = "" if found.judged or not figures else tag("p", "These figures are those that the run kept when it ended.")
+        return tag("p", "No figures were saved with this run.")
+    source = "" if found.evaluated or not figures else tag("p", "These figures were saved when the run ended.")
     return joined([tag("dl", *cards, class_="cards"), source])
 
 
 def settings(found: Findings) -> Html:
-    """What it takes to repeat the run."""
+    """Everything needed to repeat the run."""
     about = {name: value for name, value in found.run.about.items() if name not in ("history", "evaluation")}
     if isinstance(about.get("command"), list):
         about["command"] = shlex.join(map(str, about["command"]))
     asked, chosen = about.pop("config", None), about.pop("settings", None)
-    groups = {"What was asked for": asked, "All settings": chosen, "Command, seed, versions, machine": about}
+    groups = {"Options given": asked, "All settings": chosen, "Command, seed, versions, machine": about}
     parts = [folded(name, table((), flat(values))) for name, values in groups.items() if values]
-    return joined(parts) if parts else tag("p", "This run kept no settings.")
+    return joined(parts) if parts else tag("p", "No settings were saved with this run.")
 
 
 def flat(values: Any, name: str = "") -> Iterable[tuple[str, str]]:
@@ -119,23 +120,22 @@ def flat(values: Any, name: str = "") -> Iterable[tuple[str, str]]:
 
 
 def learning(found: Findings) -> Html:
-    """How it went, pass by pass."""
+    """Learning curves and their table."""
     history = found.history
     if not history:
-        return tag("p", "This network has not learnt, or its history was not kept: there are no passes to draw.")
-    names = {"accuracy": "events right", "kept": "kept", "validation": "validation"}
-    values = {name: np.array([_float(line.get(name)) for line in history]) for name in names}
-    lines = [Curve(names[name], y, n) for n, (name, y) in enumerate(values.items()) if not np.isnan(y).all()]
+        return tag("p", "This network has not learned, or its history was not saved: there are no passes to draw.")
+    values = {name: np.array([_float(line.get(name)) for line in history]) for name in CURVES}
+    lines = [Curve(CURVES[name], y, n) for n, (name, y) in enumerate(values.items()) if not np.isnan(y).all()]
     if not lines:
         return tag("p", "The history of this run holds no figures to draw.")
     passes = np.arange(1, len(history) + 1)
     drawn = pictures.curves(passes, lines, xlabel="pass", words=pictures.in_words(lines, "pass by pass"))
     how = (
-        "Lines that still rise or fall at the right end ask for more passes; events right and kept are of the "
-        "recordings it learnt from, as it learnt."
+        "If lines still rise or fall at the right end, more passes may help. Event accuracy and kept events are those "
+        "of the recordings learned from, during the pass."
     )
     rows = [(n, *(percent(float(line.y[n - 1])) for line in lines)) for n in passes]
-    numbers = folded("The same as a table", table(("pass", *(line.name for line in lines)), rows))
+    numbers = folded("The curves as a table", table(("pass", *(line.name for line in lines)), rows))
     return joined([figure("Learning curves", drawn, how), numbers])
 
 
@@ -143,47 +143,56 @@ def learning(found: Findings) -> Html:
 
 
 def made(found: Findings) -> Html:
-    """What the figures and the pictures are of."""
-    if found.judged is None:
+    """Which recordings the figures and the pictures are of."""
+    if found.evaluated is None:
         return Html()
-    looked = len(found.looked.label) if found.looked else 0
-    told = (
-        f"Figures are of all {count(len(found.judged.label), 'held-out recording')}. What units fire for and how soon "
-        f"it decides are of {looked:,} of them, drawn evenly from the classes (at most {LOOKED_AT}, and {LONGEST:,} "
-        f"events in all); at most {WORST} are drawn by themselves."
+    traced = len(found.traced.label) if found.traced else 0
+    text = (
+        f"Figures are of all {count(len(found.evaluated.label), 'held-out recording')}. What units fire for and how "
+        f"soon the network decides are of {traced:,} of them, drawn evenly from the classes (at most {TRACED}, and "
+        f"{LONGEST:,} events in all). At most {WORST} recordings are drawn."
     )
-    return tag("p", told)
+    return tag("p", text)
 
 
-# ------------------------------------------------------------------ small words
+# ------------------------------------------------------------------ values as text
 
 
 def _is_number(value: Any) -> bool:
+    """Whether a value from a file is a finite number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _float(value: Any) -> float:
+    """A value from a file as a number; NaN if it is none."""
     return float(value) if _is_number(value) else math.nan
 
 
 def _maybe(value: Any, words: Callable[[float], str]) -> str:
+    """A number in words; nothing for anything else."""
     return words(value) if _is_number(value) else ""
 
 
 def _counted(value: float) -> str:
-    """A count, rounded where it has more than seven digits.
+    """A count, in millions from ten million on.
 
+    Examples
+    --------
     >>> _counted(3270058), _counted(81_234_567)
     ('3,270,058', '81.2 M')
+
     """
     return f"{value:,.0f}" if value < 1e7 else f"{value / 1e6:,.1f} M"
 
 
 def _duration(seconds: float) -> str:
-    """A time as people say it.
+    """A duration in hours, minutes and seconds.
 
+    Examples
+    --------
     >>> _duration(3.21), _duration(75), _duration(7325)
     ('3.2 s', '1 min 15 s', '2 h 2 min')
+
     """
     if seconds < 60:
         return f"{seconds:.1f} s"

@@ -1,4 +1,4 @@
-"""What a benchmark ran on."""
+"""The machine that figures were measured on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from timesurf import __version__
 
 
 def describe(engine: str = "cpu") -> dict[str, Any]:
-    """Processor, cores, system and versions, and the GPU of that engine: figures mean little without them."""
+    """Processor, cores, system, versions and, for the engine cuda, the GPU: figures mean little without them."""
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -25,7 +25,7 @@ def describe(engine: str = "cpu") -> dict[str, Any]:
 
 
 def gpu() -> dict[str, Any]:
-    """The NVIDIA GPU that CuPy works on."""
+    """The NVIDIA GPU that CuPy uses."""
     import cupy as cp
 
     about = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)
@@ -39,6 +39,7 @@ def gpu() -> dict[str, Any]:
 
 
 def _processor() -> str:
+    """Name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
@@ -47,6 +48,7 @@ def _processor() -> str:
 
 
 def _version(name: str) -> str | None:
+    """Version of an installed package, None if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:

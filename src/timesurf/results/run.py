@@ -1,11 +1,11 @@
-"""The folder of a training run: what was asked for, what came of it, and the recordings held out to judge it by.
+"""The folder of a training run: its settings, its results, and the recordings held out to evaluate it.
 
     run.json        command, settings, seed, versions, machine, history of the passes, evaluation
     config.toml     the settings again, to repeat the run with `timesurf train DATA --config config.toml`
     model.tsf       the network
     held_out.npz    recordings that it did not learn from, if any were held out
 
-Each file appears whole or not at all; `run.json` is the last.
+Each file is written completely or not at all; `run.json` is the last.
 """
 
 from __future__ import annotations
@@ -24,15 +24,26 @@ from timesurf.storage.atomic import replacing
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A training run."""
+    """A training run.
 
-    about: dict[str, Any]  # what run.json holds
+    Attributes
+    ----------
+    about : dict
+        The content of run.json.
+    network : Network
+        The trained network.
+    held_out : Recordings or None
+        Recordings to evaluate it on.
+
+    """
+
+    about: dict[str, Any]
     network: Network
     held_out: Recordings | None
 
 
 def write(folder: str | Path, run: Run) -> None:
-    """Keep a run in a folder, which is made if it is not there; an earlier run in it is replaced."""
+    """Write a run to a folder, which is created if necessary; an earlier run in it is replaced."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     run.network.save(folder / "model.tsf")
@@ -50,27 +61,49 @@ def write(folder: str | Path, run: Run) -> None:
 
 
 def read(folder: str | Path) -> Run:
-    """A run from its folder."""
+    """Read a run from its folder.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder that `write` made.
+
+    Returns
+    -------
+    Run
+        The run.
+
+    Raises
+    ------
+    ModelFileError
+        If the folder holds no run, or a damaged one.
+
+    """
     folder = Path(folder)
     if not (folder / "run.json").is_file():
-        raise ModelFileError(f"{folder} is no folder of a run: it has no run.json. `timesurf train` makes one.")
+        raise ModelFileError(
+            f"{folder} is not the folder of a run: it has no run.json. `timesurf train` creates such folders."
+        )
     try:
         about = json.loads((folder / "run.json").read_text())
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{folder / 'run.json'} is damaged: {error}. Train again.") from error
     if not isinstance(about, dict):
-        raise ModelFileError(f"{folder / 'run.json'} is damaged: it describes no run. Train again.")
+        raise ModelFileError(f"{folder / 'run.json'} is damaged: it does not describe a run. Train again.")
     held = folder / "held_out.npz"
     return Run(about, Network.load(folder / "model.tsf"), npz.read(held) if held.is_file() else None)
 
 
 def toml(settings: dict[str, Any]) -> str:
-    """Plain settings as TOML; what is None is left out.
+    """Settings as TOML; those that are None are left out.
 
+    Examples
+    --------
     >>> print(toml({"preset": "camera", "passes": 20, "decay": True, "units": None, "taus": ["10 ms", "1 ms"]}))
     preset = "camera"
     passes = 20
     decay = true
     taus = ["10 ms", "1 ms"]
+
     """
     return "\n".join(f"{name} = {json.dumps(value)}" for name, value in settings.items() if value is not None)

@@ -26,7 +26,7 @@ def importance(rows: list[Row], space: Space, seed: int = 0) -> dict[str, dict[s
     An objective that never varies is left out.
     """
     kit, found = optuna(), {}
-    for objective in ("accuracy", "kept"):
+    for objective in ("recording_accuracy", "kept"):
         values = [row[objective][-1] for row in rows]
         if len(set(values)) < 2:
             continue
@@ -69,8 +69,8 @@ def judged(workers: Workers, settings: list[Preset], seeds: range) -> list[Figur
         ended = [network.result() for network in networks]
         found.append(
             {
-                "accuracy": [one.accuracy[-1] for one in ended],
-                "events_right": [one.events_right for one in ended],
+                "recording_accuracy": [one.recording_accuracy[-1] for one in ended],
+                "event_accuracy": [one.event_accuracy for one in ended],
                 "kept": [one.kept[-1] for one in ended],
             }
         )
@@ -82,11 +82,12 @@ def chosen(figures: list[Figures]) -> int:
 
     Of equals it is the one that keeps least. The first are the defaults, so what is chosen is at least as good.
 
-    >>> defaults = {"accuracy": [0.9, 1.0], "kept": [0.2, 0.2]}
-    >>> chosen([defaults, {"accuracy": [1.0, 1.0], "kept": [0.3, 0.2]}, {"accuracy": [0.95, 0.95], "kept": [0.1, 0.1]}])
+    >>> defaults = {"recording_accuracy": [0.9, 1.0], "kept": [0.2, 0.2]}
+    >>> better = {"recording_accuracy": [1.0, 1.0], "kept": [0.3, 0.2]}
+    >>> chosen([defaults, better, {"recording_accuracy": [0.95, 0.95], "kept": [0.1, 0.1]}])
     2
     """
-    means = [(float(np.mean(of["accuracy"])), -float(np.mean(of["kept"]))) for of in figures]
+    means = [(float(np.mean(of["recording_accuracy"])), -float(np.mean(of["kept"]))) for of in figures]
     means = [(round(right, 9), round(spared, 9)) for right, spared in means]  # sums of equals in another order
     fit = [n for n, (right, spared) in enumerate(means) if right >= means[0][0] and spared >= means[0][1]]
     return max(fit, key=lambda n: means[n])
@@ -95,11 +96,12 @@ def chosen(figures: list[Figures]) -> int:
 def gains(chosen: Figures, defaults: Figures) -> dict[str, list[float]]:
     """How much better than the defaults, with the standard error of that; the networks are paired by their seeds.
 
-    >>> gains({"accuracy": [1.0, 1.0], "kept": [0.1, 0.3]}, {"accuracy": [0.9, 0.9], "kept": [0.2, 0.2]})
-    {'accuracy': [0.1, 0.0], 'kept': [0.0, 0.1]}
+    >>> defaults = {"recording_accuracy": [0.9, 0.9], "kept": [0.2, 0.2]}
+    >>> gains({"recording_accuracy": [1.0, 1.0], "kept": [0.1, 0.3]}, defaults)
+    {'recording_accuracy': [0.1, 0.0], 'kept': [0.0, 0.1]}
     """
     found = {}
-    for objective, sign in (("accuracy", 1), ("kept", -1)):
+    for objective, sign in (("recording_accuracy", 1), ("kept", -1)):
         by = sign * np.subtract(chosen[objective], defaults[objective])
         error = by.std(ddof=1) / np.sqrt(len(by)) if len(by) > 1 else 0.0
         found[objective] = [round(float(by.mean()), 9) + 0.0, round(float(error), 9)]
@@ -109,7 +111,8 @@ def gains(chosen: Figures, defaults: Figures) -> dict[str, list[float]]:
 def verdict(gains: dict[str, list[float]]) -> str:
     """What gains on fresh recordings say.
 
-    >>> verdict({"accuracy": [0.0, 0.0], "kept": [0.01, 0.002]}), verdict({"accuracy": [-0.01, 0.02], "kept": [0.1, 0]})
+    >>> fewer = {"recording_accuracy": [0.0, 0.0], "kept": [0.01, 0.002]}
+    >>> verdict(fewer), verdict({"recording_accuracy": [-0.01, 0.02], "kept": [0.1, 0]})
     ('at least as good as the defaults', 'as good as the defaults, as far as so few networks can tell')
     """
     if all(by >= 0 for by, _ in gains.values()):

@@ -118,7 +118,7 @@ class Study:
         return {
             "number": trial.number,
             "values": self.space.rounded(trial.params),
-            **{name: about[name] for name in ("accuracy", "kept", "events_right", "ended", "seconds")},
+            **{name: about[name] for name in ("recording_accuracy", "kept", "event_accuracy", "ended", "seconds")},
             "marks": trial.values,
         }
 
@@ -157,7 +157,8 @@ class Study:
     def tell(self, trial: Any, measured: Measured) -> Row | None:
         """Keep what came of a trial. None: it was taken for dead meanwhile, and others have made it again."""
         about = {
-            "accuracy": list(measured.accuracy), "kept": list(measured.kept), "events_right": measured.events_right,
+            "recording_accuracy": list(measured.recording_accuracy), "kept": list(measured.kept),
+            "event_accuracy": measured.event_accuracy,
             "ended": measured.ended, "seconds": measured.seconds,
         }  # fmt: skip
         state = self._optuna.trial.TrialState
@@ -188,7 +189,7 @@ class Study:
 
     def bars(self) -> list[float]:
         """What a trial that begins now must reach after each pass."""
-        whole = [trial.user_attrs["accuracy"] for trial in self._trials("COMPLETE")]
+        whole = [trial.user_attrs["recording_accuracy"] for trial in self._trials("COMPLETE")]
         return bars(whole, self.space.preset.passes)
 
     # ------------------------------------------------------------------ the loop

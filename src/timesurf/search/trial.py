@@ -44,9 +44,9 @@ class Task:
 class Measured:
     """What came of a trial. Shares; one a pass in a tuple."""
 
-    accuracy: tuple[float, ...]  # held-out recordings right
+    recording_accuracy: tuple[float, ...]  # held-out recordings right
     kept: tuple[float, ...]  # of their events
-    events_right: float  # of their output events
+    event_accuracy: float  # of their output events
     ended: Ended
     seconds: float
 
@@ -56,7 +56,7 @@ class Measured:
         A network that tells no more than chance spares nothing of use, however little it keeps: it is marked as keeping
         all. Else one that rejects everything could not be beaten.
         """
-        right, kept = self.accuracy[-1], self.kept[-1]
+        right, kept = self.recording_accuracy[-1], self.kept[-1]
         return right, kept if right > chance else 1.0
 
 
@@ -75,7 +75,7 @@ def measure(
     >>> from timesurf.presets import SENTENCES
     >>> few = Task(sentences.make(20, seed=0), sentences.make(10, seed=1), threads=1)
     >>> measured = measure(few, SENTENCES, seed=0, bars=[1.0])
-    >>> measured.ended, len(measured.accuracy)
+    >>> measured.ended, len(measured.recording_accuracy)
     ('pruned', 1)
     """
     began = time.perf_counter()
@@ -92,16 +92,16 @@ def measure(
             learner = network.learner(task.train[order.permutation(size)])
             network.history.append(one_pass(engine, learner, network.rule, schedule, network.options, told))
             figures = network.evaluate(task.held)
-            right.append(figures["majority"])
+            right.append(figures["recording_accuracy"])
             kept.append(figures["kept"])
             if n + 1 < preset.passes and fallen_behind(right, bars, len(task.held)):
                 ended = "pruned"
                 break
     except DivergedError:  # settings that lead nowhere: the worst there is, not an accident
-        ended, figures = "diverged", {"accuracy": 0.0}
+        ended, figures = "diverged", {"event_accuracy": 0.0}
         right.append(0.0)
         kept.append(1.0)
-    return Measured(tuple(right), tuple(kept), figures["accuracy"], ended, time.perf_counter() - began)
+    return Measured(tuple(right), tuple(kept), figures["event_accuracy"], ended, time.perf_counter() - began)
 
 
 def bars(curves: Sequence[Sequence[float]], passes: int) -> list[float]:

@@ -1,9 +1,8 @@
-"""What a network takes recordings for: one line a recording; of folders and buckets of any size, on many workers.
+"""Decisions on all recordings in a folder or bucket of any size, made on the workers of Dask, as Parquet.
 
-Over many files a task is some of them. Each is opened where the task runs, goes through the network some events at a
-time, and leaves one Parquet file, named after it, once it is done. So whoever runs a file, and however often, its rows
-are there once; what is there already is not made again: a run that was interrupted goes on, and one over a folder that
-has grown adds what is new.
+A task is a group of files. A worker opens each file, runs it through the network, and writes one Parquet file, named
+after it, when it is finished. So each file has its rows exactly once, whichever worker runs it and however often. Files
+that have been done are skipped: an interrupted run continues, and a run over a folder that has grown adds what is new.
 """
 
 from __future__ import annotations
@@ -20,49 +19,40 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import numpy as np
-
 from timesurf.datasets import sources
-from timesurf.engines import Outcome
 from timesurf.errors import EventError, MissingEngineError, ModelFileError, TimesurfError
-from timesurf.events import Recordings
 from timesurf.network import Network
+from timesurf.results.decisions import columns
 from timesurf.storage import remote
 from timesurf.storage.atomic import replacing
 
-ABOUT = "_about.json"  # readers of Parquet pass over what begins so
-_BYTES_A_TASK = 64 << 20  # of files: seconds of work, so that one that is lost is not much
-_TRIES = 3  # of files whose workers died; after the first each is on its own
-
-
-def table(network: Network, recordings: Recordings, outcome: Outcome) -> dict[str, list[Any]]:
-    """Columns, one line a recording: number, label, decision, its share of the votes, events, kept, votes of each.
-
-    A recording without votes has neither decision nor share.
-    """
-    total, most = outcome.votes.sum(axis=1), outcome.votes.argmax(axis=1)
-    labels = [None] * len(total) if recordings.labels is None else recordings.labels.tolist()
-    shares = outcome.votes.max(axis=1) / np.maximum(total, 1)
-    return {
-        "recording": list(range(len(total))),
-        "label": labels,
-        "decision": [network.classes[n].item() if votes else None for n, votes in zip(most, total, strict=True)],
-        "confidence": [round(float(s), 4) if votes else None for s, votes in zip(shares, total, strict=True)],
-        "events": outcome.events.tolist(),
-        "kept": total.tolist(),
-        **{f"votes {name}": votes.tolist() for name, votes in zip(network.classes, outcome.votes.T, strict=True)},
-    }
+ABOUT = "_about.json"  # readers of Parquet ignore files whose names begin with _
+_BYTES_PER_TASK = 64 << 20  # seconds of work, so that little is lost with a worker
+_TRIES = 3  # for files whose workers died; after the first try each file is a task of its own
 
 
 @dataclass(slots=True)
 class Summary:
-    """How a run over many files went."""
+    """Result of a run over many files.
 
-    files: int = 0  # that there are
-    before: int = 0  # of them done in earlier runs
+    Attributes
+    ----------
+    files : int
+        Files in the folder or bucket.
+    before : int
+        Files that earlier runs had finished.
+    recordings, events : int
+        What this run decided on.
+    failed : dict of str
+        Files that could not be read, and why; the next run tries them again.
+
+    """
+
+    files: int = 0
+    before: int = 0
     recordings: int = 0
     events: int = 0
-    failed: dict[str, str] = field(default_factory=dict)  # files that could not be read, and why; tried again next time
+    failed: dict[str, str] = field(default_factory=dict)
 
 
 def predict_files(
@@ -73,10 +63,33 @@ def predict_files(
     *,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Summary:
-    """Decisions for every file in a folder or bucket, on the workers of a `dask.distributed.Client`, as Parquet.
+    """Decide on every recording in a folder or bucket, on the workers of Dask, and write the decisions as Parquet.
 
-    data, out : folders that all workers see, or addresses such as s3://bucket/folder
-    progress : told how many files are done, of how many
+    Parameters
+    ----------
+    client : dask.distributed.Client
+        The cluster.
+    network : Network
+        A trained network.
+    data : str
+        Recordings: a folder that all workers can read, or an address such as s3://bucket/folder.
+    out : str
+        Where the Parquet files go, likewise.
+    progress : callable
+        Called with the number of files done and the number of all files.
+
+    Returns
+    -------
+    Summary
+        What was done and what failed.
+
+    Raises
+    ------
+    EventError
+        If there are no files of recordings.
+    ModelFileError
+        If `out` holds decisions of another network or on other data.
+
     """
     store = _Store(out)
     root, sizes = files(data)
@@ -97,11 +110,22 @@ def predict_files(
 
 
 def files(data: str) -> tuple[str, dict[str, int]]:
-    """A folder or bucket, and the names of all files of recordings in it, from there, with their sizes in bytes.
+    """Find all files of recordings in a folder or bucket.
 
-    One file is its folder with no other file.
+    Parameters
+    ----------
+    data : str
+        A folder, a bucket, or a single file.
+
+    Returns
+    -------
+    root : str
+        The folder or bucket; of a single file, its folder.
+    sizes : dict of int
+        Sizes in bytes, by name relative to `root`.
+
     """
-    data = _whole(data)
+    data = _absolute(data)
     if remote.is_url(data):
         store, root = remote.at(data)
         found = {PurePosixPath(path): about["size"] for path, about in store.find(root, detail=True).items()}
@@ -116,24 +140,24 @@ def files(data: str) -> tuple[str, dict[str, int]]:
     }
     if not known:
         raise EventError(
-            f"{data} is no folder with files of recordings ({', '.join(sources.SUFFIXES)}), nor one of them."
+            f"{data} is not a folder with files of recordings ({', '.join(sources.SUFFIXES)}), nor one such file."
         )
     return data, known
 
 
-def _whole(place: str) -> str:
-    """An address, or the whole path of a folder: workers may run in another."""
+def _absolute(place: str) -> str:
+    """An address, or the absolute path of a folder, since workers may run in other folders."""
     return place.rstrip("/") if remote.is_url(place) else str(Path(place).resolve())
 
 
 def _groups(sizes: dict[str, int]) -> Iterator[list[str]]:
-    """Files that make one task: as many as are worth it."""
+    """Group files into tasks of about `_BYTES_PER_TASK` each."""
     group: list[str] = []
     together = 0
     for name, size in sizes.items():
         group.append(name)
         together += size
-        if together >= _BYTES_A_TASK:
+        if together >= _BYTES_PER_TASK:
             yield group
             group, together = [], 0
     if group:
@@ -141,7 +165,7 @@ def _groups(sizes: dict[str, int]) -> Iterator[list[str]]:
 
 
 def _each(client: Any, groups: list[list[str]], task: tuple[Any, ...]) -> Iterator[tuple[list[str], Any]]:
-    """What came of every group, as it comes; no more are given out than keep the workers busy."""
+    """Results of all groups in the order they finish; at most two tasks per thread are submitted at a time."""
     from distributed import KilledWorker, as_completed
 
     call, *about = task
@@ -158,97 +182,102 @@ def _each(client: Any, groups: list[list[str]], task: tuple[Any, ...]) -> Iterat
         group, tries = running.pop(future)
         try:
             yield group, future.result()
-        except CancelledError:  # the cluster has lost it
+        except CancelledError:  # the cluster lost the task
             if tries == 1:
                 raise
             ahead.append((group, tries - 1))
-        except KilledWorker:  # workers died of it, or of what else they had to do
+        except KilledWorker:  # workers died during this task, or during another they were running
             if tries == 1:
-                yield group, (0, 0, {group[0]: "workers died of it, perhaps for want of memory."})
+                yield group, (0, 0, {group[0]: "workers died while reading it, possibly out of memory."})
             else:
                 ahead.extend(([name], tries - 1) for name in group)
 
 
 def _decide(network: Network, root: str, store: _Store, names: list[str]) -> tuple[int, int, dict[str, str]]:
-    """On a worker: run these files; recordings and events that there were, and what could not be read."""
-    network.threads = 1  # a worker has as many tasks as threads
+    """On a worker: decide on these files; numbers of recordings and events, and the files that could not be read."""
+    network.threads = 1  # Dask runs as many tasks on a worker as it has threads
     recordings = events = 0
     failed: dict[str, str] = {}
     for name in names:
         place = f"{root}/{name}"
         try:
-            columns = _one(network, place)
-            store.write(name, columns)
+            table = _one(network, place)
+            store.write(name, table)
         except (TimesurfError, OSError) as error:
             failed[name] = str(error)
         else:
-            recordings += len(columns["recording"])
-            events += sum(columns["events"])
+            recordings += len(table["recording"])
+            events += sum(table["events"])
         if remote.is_url(place):
-            remote.drop(place)  # a bucket may hold more than this machine
+            remote.drop(place)  # a bucket may be larger than the disk of this machine
     return recordings, events, failed
 
 
 def _one(network: Network, place: str) -> dict[str, list[Any]]:
+    """Decisions on the recordings of one file."""
     recordings = sources.fitted(sources.load(place), network.field, network.polarities)
-    return table(network, recordings, network.infer(recordings))
+    return columns(network, recordings, network.infer(recordings))
 
 
 def part(name: str) -> str:
-    """What the Parquet file with the decisions of a file of recordings is called.
+    """Name of the Parquet file with the decisions on one file of recordings.
 
+    Examples
+    --------
     >>> part("monday/1.npz")
     'part-1-c524a1fb4284.parquet'
+
     """
     return f"part-{PurePosixPath(name).stem[:40]}-{hashlib.sha256(name.encode()).hexdigest()[:12]}.parquet"
 
 
 class _Store:
-    """A folder or bucket of Parquet files, one for every file of recordings that is done."""
+    """A folder or bucket of Parquet files, one per file of recordings that is done."""
 
     def __init__(self, out: str) -> None:
         try:
             import pyarrow.parquet  # noqa: F401
         except ImportError as error:
             raise MissingEngineError("Parquet needs pyarrow: pip install 'timesurf[dask]'.") from error
-        self.out = _whole(out)
+        self.out = _absolute(out)
 
     def open(self, network: Network, data: str) -> None:
-        """Begin, or go on with what the same network has begun."""
+        """Begin, or continue what the same network began on the same data."""
         about = json.dumps({"network": _fingerprint(network), "data": data}, indent=1).encode()
         before = self._read(ABOUT)
         if before is None:
             self._write(ABOUT, about)
         elif before != about:
             raise ModelFileError(
-                f"{self.out} holds decisions of another network or about other data, as its {ABOUT} says: "
-                "choose another folder, or remove that one."
+                f"{self.out} holds decisions of another network or on other data, according to its {ABOUT}: "
+                "choose another folder, or remove this one."
             )
 
     def names(self) -> set[str]:
-        """Of all files that are there."""
+        """Names of all files in it."""
         if remote.is_url(self.out):
             store, root = remote.at(self.out)
             return {PurePosixPath(path).name for path in store.ls(root, detail=False)}
         return {path.name for path in Path(self.out).iterdir()}
 
-    def write(self, name: str, columns: dict[str, list[Any]]) -> None:
-        """The decisions of one file of recordings."""
+    def write(self, name: str, table: dict[str, list[Any]]) -> None:
+        """Write the decisions on one file of recordings."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        types = {column: pa.int64() for column in columns} | {"confidence": pa.float64()}
+        types = {column: pa.int64() for column in table} | {"confidence": pa.float64()}
         types |= dict.fromkeys(("label", "decision"), pa.string())
-        arrays = {"file": pa.array([name] * len(columns["recording"]), pa.string())}
-        for column, values in columns.items():
+        arrays = {"file": pa.array([name] * len(table["recording"]), pa.string())}
+        for column, values in table.items():
             text = types[column] == pa.string()
-            said = [None if value is None else str(value) for value in values] if text else values
-            arrays[column] = pa.array(said, types[column])
+            plain = [None if value is None else str(value) for value in values] if text else values
+            arrays[column] = pa.array(plain, types[column])
         buffer = io.BytesIO()
         pq.write_table(pa.table(arrays), buffer)
         self._write(part(name), buffer.getvalue())
 
     def _read(self, name: str) -> bytes | None:
+        """The content of a file, None if there is no such file."""
         with suppress(FileNotFoundError):
             if remote.is_url(self.out):
                 store, root = remote.at(self.out)
@@ -258,6 +287,7 @@ class _Store:
         return None
 
     def _write(self, name: str, content: bytes) -> None:
+        """Write a file completely or not at all."""
         if not remote.is_url(self.out):
             Path(self.out).mkdir(parents=True, exist_ok=True)
             with replacing(Path(self.out) / name) as file:
@@ -265,11 +295,12 @@ class _Store:
             return
         store, root = remote.at(self.out)
         store.makedirs(root, exist_ok=True)
-        half = f"{root}/.{uuid.uuid4().hex}"  # object storage shows an object once it is whole; others do not
+        half = f"{root}/.{uuid.uuid4().hex}"  # object storage shows only complete objects, other file systems do not
         store.pipe_file(half, content)
         store.mv(half, f"{root}/{name}")
 
 
 def _fingerprint(network: Network) -> str:
+    """A short name for this network: layers, classes and every bit of its parameters."""
     about = f"{network!r} {network.classes.tolist()} {network.parameters.digest()}"
     return hashlib.sha256(about.encode()).hexdigest()[:16]

@@ -1,0 +1,46 @@
+"""Decisions on recordings as columns of a table, one row per recording."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from timesurf.engines import Outcome
+from timesurf.events import Recordings
+from timesurf.metrics import SILENT, decide
+from timesurf.network import Network
+
+
+def columns(network: Network, recordings: Recordings, outcome: Outcome) -> dict[str, list[Any]]:
+    """Tabulate the decisions on recordings.
+
+    Parameters
+    ----------
+    network : Network
+        Whose decisions they are.
+    recordings : Recordings
+        What was decided on.
+    outcome : Outcome
+        What the network made of them.
+
+    Returns
+    -------
+    dict of list
+        Columns by name: `recording` (its number), `label` (None if unknown), `decision` and `confidence` (None for a
+        recording without output events), `events` (input events), `output_events`, and `votes CLASS` for each class.
+
+    """
+    decided = decide(outcome.votes)
+    number = [int(c) for c in decided.classes]
+    labels = [None] * len(number) if recordings.labels is None else recordings.labels.tolist()
+    known = recordings.labelled.tolist()
+    return {
+        "recording": list(range(len(number))),
+        "label": [label if is_known else None for label, is_known in zip(labels, known, strict=True)],
+        "decision": [None if c == SILENT else network.classes[c].item() for c in number],
+        "confidence": [
+            None if c == SILENT else round(float(share), 4) for c, share in zip(number, decided.confidence, strict=True)
+        ],
+        "events": outcome.events.tolist(),
+        "output_events": outcome.votes.sum(axis=1).tolist(),
+        **{f"votes {name}": votes.tolist() for name, votes in zip(network.classes, outcome.votes.T, strict=True)},
+    }
