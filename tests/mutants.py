@@ -164,6 +164,7 @@ package = __import__(sys.argv.pop(1))
 if not package.__file__.startswith(root): sys.exit(f"{package.__file__} was imported instead of the copy in {root}.")
 runpy.run_module("pytest", run_name="__main__", alter_sys=True)
 """
+GRACE = 10  # seconds that every run may take longer than the limit
 MEMORY = 8 << 30  # bytes of address space: a mutant must not take the machine down
 
 
@@ -260,6 +261,25 @@ class Runner:
         return sorted(path for path in self.compiled if mutated in self.reached[path])
 
 
+@contextlib.contextmanager
+def one_interrupt():
+    """The first Ctrl-C or SIGTERM is a KeyboardInterrupt, others are ignored: they would cut the cleaning up short."""
+
+    def interrupted(*_):
+        for number in before:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, interrupted)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def hunt(project, chosen, sources, *, jobs, factor, report):
     """Run every chosen mutant; results as they come, and whether all were run."""
     rows, results = project.core(), []
@@ -275,7 +295,7 @@ def hunt(project, chosen, sources, *, jobs, factor, report):
             compiling = max(seconds.values(), default=0)  # the slowest run has compiled all that it needed
             waiting = {}
             for mutant in chosen:
-                limit = factor * (seconds[rows[mutant.module]] + bool(runner.stale(mutant)) * compiling) + 10
+                limit = factor * (seconds[rows[mutant.module]] + bool(runner.stale(mutant)) * compiling) + GRACE
                 waiting[pool.submit(runner.mutated, mutant, rows[mutant.module], limit)] = mutant
             for done in as_completed(waiting):
                 mutant, (how, took) = waiting[done], done.result()
@@ -286,7 +306,6 @@ def hunt(project, chosen, sources, *, jobs, factor, report):
                 verdict = "SURVIVED" if how == "passed" else f"caught, {how}"
                 report(f"{len(results)}/{len(chosen)}  {mutant.id}  {verdict}, {took:.0f} s")
         except KeyboardInterrupt:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not keep processes alive
             report("Interrupted: what was found so far.")
         finally:
             runner.stop()
@@ -341,10 +360,9 @@ def main(argv=None, project=THIS):
                 before, after = mutant.change(sources[mutant.module])
                 print(f"{mutant.id}\n  - {before}\n  + {after}")
             return 0
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
         options = {"jobs": asked.jobs, "factor": asked.timeout, "report": lambda line: print(line, flush=True)}
-        results, complete = hunt(project, mutants, sources, **options)
+        with one_interrupt():
+            results, complete = hunt(project, mutants, sources, **options)
     except MutantsError as error:
         print(error, file=sys.stderr)
         return 2
