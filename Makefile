@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # Tests and documentation run on exactly these versions; `make LOCK= ...` takes the newest that pyproject.toml allows.
 LOCK ?= requirements/dev.lock
 
-.PHONY: demo test test-oldest lint docs bench golden lock audit licences clean help
+.PHONY: demo test test-oldest mutants lint docs bench golden lock audit licences clean help
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -17,6 +17,9 @@ test: .venv/dev.done lint  ## run checks and tests
 
 test-oldest: .venv/oldest.done  ## run the tests on the oldest versions that pyproject.toml allows: make test-oldest PYTHON=python3.11
 	.venv/oldest/bin/pytest -W default --ignore=tests/plots --ignore=tests/report/test_report.py
+
+mutants: .venv/dev.done  ## which of 200 small changes to the core the tests catch; MUTANTS='--module rule.py' for others
+	$(BIN)/python -m tests.mutants $(or $(MUTANTS),--sample 200)
 
 lint: .venv/dev.done  ## check style, types and the direction of imports
 	$(BIN)/ruff check .

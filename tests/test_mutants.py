@@ -1,0 +1,200 @@
+"""The mutation tool on a toy package: which mutants it makes, and that it tells caught ones from survivors."""
+
+import ast
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections import Counter
+
+import pytest
+
+from tests import mutants
+from tests.mutations import Finder
+
+
+def kinds(source):
+    return [mutant.kind for mutant in Finder("toy.py", source.encode()).found]
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "after"),
+    [
+        ("a < b", "lt->le", "a <= b"),
+        ("a is not b", "isnot->is", "a is b"),
+        ("(a) + (b)", "add->sub", "(a) - (b)"),
+        ("a / b", "div->mul", "a * b"),
+        ("a += b", "add->sub", "a -= b"),
+        ("a and b", "and->or", "a or b"),
+        ("not (a)", "drop-not", "(a)"),
+        ("-(a)", "drop-minus", "(a)"),
+        ("max(a, b)", "max->min", "min(a, b)"),
+        ("np.argmin(a)", "argmin->argmax", "np.argmax(a)"),
+        ("a = 0.5", "0.5->0.55", "a = 0.55"),
+        ("a = 7", "7->8", "a = 8"),
+        ("a = True", "True->False", "a = False"),
+        ("def f(a):\n    a[b] = c", "drop-statement", "pass"),
+        ("def f(a):\n    a(b)", "drop-statement", "pass"),
+    ],
+)
+def test_a_change_of_each_kind(source, kind, after):
+    (mutant,) = Finder("toy.py", source.encode()).found
+    assert mutant.kind == kind
+    assert mutant.change(source.encode())[1] == after
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""a < 1"""',
+        'f"{a + 1}"',
+        "def f(a: Literal[1] = b) -> Literal[2]: ...",
+        "def __repr__(self): return 1 + self.a",
+        'def f():\n    raise ValueError(1 + a, "x")',
+        "def f():\n    warnings.warn(text, stacklevel=2)",
+        "@njit(cache=True)\ndef f(): ...",
+        "zip(a, b, strict=True)",
+        "int | float",
+        "def f():\n    a = b",  # without it any test fails
+    ],
+)
+def test_what_is_not_behaviour_is_not_mutated(source):
+    assert kinds(source) == []
+
+
+def test_operators_are_found_beside_comments_of_the_same_sign():
+    assert kinds("x = (a  # + or -\n    + b)") == ["add->sub"]
+
+
+def test_every_mutant_of_the_core_is_another_valid_program_with_an_id_of_its_own():
+    ids = Counter()
+    for module in mutants.THIS.core():
+        source = (mutants.THIS.source / module).read_bytes()
+        whole = ast.dump(ast.parse(source))
+        found = Finder(module, source).found
+        for mutant in found[::40]:
+            assert ast.dump(ast.parse(mutant.apply(source))) != whole
+        ids.update(mutant.id for mutant in found)
+    assert max(ids.values()) == 1
+
+
+def test_a_sample_is_even_over_modules_and_the_same_for_the_same_seed():
+    found = [mutant for name, n in (("a", 3), ("b", 50), ("c", 50)) for mutant in Finder(name, b"0\n" * n).found]
+    sample = mutants.draw(found, 23, seed=1)
+    assert Counter(mutant.module for mutant in sample) == {"a": 3, "b": 10, "c": 10}
+    assert sample == mutants.draw(found, 23, seed=1) != mutants.draw(found, 23, seed=2)
+
+
+TOY = {
+    "src/toy/__init__.py": "",
+    "src/toy/rates.py": "RATE = 3\n\ndef least(a, b):\n    return min(a, b)\n\ndef sign(a):\n    return a < 0\n",
+    "src/toy/kernel.py": """
+        from numba import njit
+        from toy.rates import RATE
+
+        @njit(cache=True)
+        def scaled(a):
+            return RATE * a
+        """,
+    "tests/test_rates.py": """
+        from toy import kernel, rates
+
+        def test_rates():
+            assert rates.least(1, 2) == 1
+            assert rates.sign(-1) and not rates.sign(1)
+            assert kernel.scaled(2.0) == 6.0
+        """,
+}
+
+
+@pytest.fixture
+def toy(tmp_path):
+    for name, text in TOY.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(textwrap.dedent(text))
+    return mutants.Project(tmp_path, "toy", {"rates.py": ["tests/test_*.py"]}, ["__init__.py", "kernel.py"])
+
+
+def contents(project):
+    return {path: path.read_bytes() for path in project.root.rglob("*.py")}
+
+
+def test_survivors_are_told_from_mutants_that_tests_catch(toy, tmp_path, capsys):
+    """The number is compiled into a kernel of another file, whose cache numba would go on using."""
+    before = contents(toy)
+    assert mutants.main(["--json", str(tmp_path / "found.json")], toy) == 0
+    found = json.loads((tmp_path / "found.json").read_text())
+    caught = {result["id"]: result["caught"] for result in found["results"]}
+    assert caught == {
+        "rates.py:1:8:3->4": True,
+        "rates.py:4:12:min->max": True,
+        "rates.py:7:14:lt->le": False,  # no test asks for the sign of 0
+        "rates.py:7:16:0->1": False,
+    }
+    assert contents(toy) == before
+    assert "+ return a <= 0" in capsys.readouterr().out
+
+
+def test_one_mutant_by_its_id(toy, capsys):
+    assert mutants.main(["--only", "rates.py:4:12:min->max"], toy) == 0
+    assert "1 of    1 caught" in capsys.readouterr().out
+    assert mutants.main(["--only", "rates.py:4:12:lt->le"], toy) == 2
+    assert "No such mutant" in capsys.readouterr().err
+
+
+def test_it_does_not_start_where_tests_fail_already(toy, capsys):
+    (toy.root / "tests/test_rates.py").write_text("def test_no():\n    assert 1 == 2\n")
+    assert mutants.main([], toy) == 2
+    assert "fail without any mutation" in capsys.readouterr().err
+
+
+def test_a_mutant_that_never_ends_is_caught(toy, capsys, monkeypatch):
+    monkeypatch.setattr(mutants, "GRACE", 3)
+    (toy.root / "src/toy/rates.py").write_text("def f(n):\n    while n > 0:\n        n -= 1\n")
+    (toy.root / "tests/test_rates.py").write_text("from toy.rates import f\n\ndef test_f():\n    f(3)\n")
+    assert mutants.main(["--only", "rates.py:3:11:sub->add", "--timeout", "0"], toy) == 0
+    assert "caught, timed out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("nearest", "outside", "message"),
+    [
+        ({"rates.py": ["tests/test_*.py"]}, ["__init__.py"], "kernel.py is new"),
+        ({"*": ["tests/test_*.py"], "none/*": ["tests/test_*.py"]}, [], "none/. in NEAREST matches no module"),
+        ({"*": ["tests/none/*.py"]}, [], "has no tests"),
+    ],
+)
+def test_a_module_without_tests_is_refused(toy, nearest, outside, message):
+    with pytest.raises(mutants.MutantsError, match=message):
+        mutants.Project(toy.root, "toy", nearest, outside).core()
+
+
+def test_ctrl_c_ends_it_with_what_was_found_and_leaves_no_process(toy, tmp_path):
+    """The tests of the second mutant wait for ever; their process writes its number down."""
+    (toy.root / "src/toy/rates.py").write_text("A = 1\nB = 1\n")
+    (toy.root / "tests/test_rates.py").write_text(
+        "import os, pathlib, time\nfrom toy import rates\n\n\ndef test_a():\n    assert rates.A == 1\n"
+        f"    if rates.B == 2:\n        pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n"
+        "        time.sleep(600)\n"
+    )
+    code = f"""
+import sys
+from pathlib import Path
+from tests import mutants
+project = mutants.Project(Path({str(toy.root)!r}), "toy", {toy.nearest!r}, {toy.outside!r})
+sys.exit(mutants.main(["--timeout", "100"], project))
+"""
+    tool = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=mutants.THIS.root)
+    until = time.monotonic() + 60
+    while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()) and time.monotonic() < until:
+        time.sleep(0.05)
+    tool.send_signal(signal.SIGINT)
+    tool.send_signal(signal.SIGTERM)  # impatience does not keep it from cleaning up
+    said, _ = tool.communicate(timeout=60)
+    assert tool.returncode == 130
+    assert "1 of    1 caught" in said
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
