@@ -325,7 +325,7 @@ __device__ __forceinline__ void run(const Args& a) {
       float others = 0.f, dS;
       #pragma unroll
       for (int n = 0; n < CLASSES; n++) if (n != winner) others += ex2((fed[n] - out.t) * feedback);
-      float S = separability(sign_of(of.label, winner), others * (1.f / OTHERS<CLASSES>));
+      float S = separability(sign_of(of.label, winner), others * (1.f / others_of<CLASSES>()));
       judge(here, of, block, passing, S, dS);
       here.forward += block > 0;
       if (!out.pass) S = dS = 0.f;                  // nothing is learned from it

@@ -13,6 +13,7 @@ from timesurf.engines.cuda.work import FLOAT, INT, Device, Setup, Start, Work, c
 from timesurf.layers import Full, Stage, Window
 
 Stages = tuple[Stage, ...]
+_FILES = ("card.cu", "step.cu", "warp.cu", "blocks_parts.cu", "blocks_learn.cu", "blocks.cu")
 LONGEST = 1 << 24  # us: times within a recording are exact in float32
 GROUPS = (8, 4, 2, 1)  # warps that may share a recording
 GROUP: int | None = None  # warps that share a recording, instead of what the number of recordings suggests
@@ -138,7 +139,7 @@ def blocks(stages: Stages, *, learn: bool, group: int, shared: int, deterministi
 #define WARPS {warps}
 {near.constants}"""
     checks = f'static_assert(PER_WARP == {per_warp} && COMMON == {common}, "shared memory, as the host counts it");\n'
-    source = plan(stages, deterministic).head + constants + kernels("card.cu", "step.cu", "warp.cu", *_FILES) + checks
+    source = plan(stages, deterministic).head + constants + kernels(*_FILES) + checks
     return Blocks(source, warps, group, common + 4 * warps * per_warp)
 
 
@@ -153,9 +154,6 @@ def group_of(work: Work, device: Device) -> int:
     warps = device.multiprocessors * _WARPS[work.learns]
     side_by_side = 1 if work.deterministic else work.networks
     return next(group for group in GROUPS if group == 1 or work.largest * side_by_side * group <= 2 * warps)
-
-
-_FILES = ("blocks_parts.cu", "blocks_learn.cu", "blocks.cu")
 
 
 def _steps(first: Stage, learn: bool) -> int:

@@ -111,7 +111,7 @@ struct Work {
     plane = (long long)a.networks * a.chunk * a.log_stride;
   }
   __device__ __forceinline__ long long slot(const Args& a, int q) const { return (long long)network * a.chunk + q - from; }
-  // Events that reach a layer: {which of the recording's events, entry of the layer}, and how many of each segment.
+  // Events that reach a layer: {which of the recording's events, entry of the layer}, and how many per segment.
   __device__ __forceinline__ int2* list(const Args& a, int layer, int q) const { return a.list + (layer - 1) * plane + slot(a, q) * a.log_stride; }
   __device__ __forceinline__ int* listed(const Args& a, int layer, int q) const {
     return a.listed + ((long long)(layer - 1) * a.networks * a.chunk + slot(a, q)) * segments;

@@ -17,7 +17,7 @@ Stages = tuple[Stage, ...]
 SEGMENT = 1024  # events of a recording that a warp takes at a time
 _UNITS = 64  # each eight take registers in every lane
 _WARPS = 12, 8  # that a multiprocessor has registers for: up to 32 units, and more
-_FILES = ("deep.cu", "deep_layer.cu", "deep_last.cu", "deep_learn.cu")
+_FILES = ("card.cu", "step.cu", "warp.cu", "deep.cu", "deep_layer.cu", "deep_last.cu", "deep_learn.cu")
 
 
 @dataclass(frozen=True)
@@ -109,14 +109,8 @@ def deep(stages: Stages, *, learn: bool, shared: int, deterministic: bool = Fals
 
     Parameters
     ----------
-    stages : tuple of Stage
-        The network.
-    learn : bool
-        Whether it learns.
-    shared : int
-        Bytes of shared memory that a block of threads may have.
-    deterministic : bool
-        Whether sums are made in fixed point.
+    stages, learn, shared, deterministic
+        As of `blocks.blocks`.
 
     Returns
     -------
@@ -157,7 +151,7 @@ def deep(stages: Stages, *, learn: bool, shared: int, deterministic: bool = Fals
         f'Of<{k}>::line == {size.line} && Of<{k}>::map == {size.map}, "sizes, as the host counts them");\n'
         for k, size in enumerate(sizes)
     )
-    text = kernels("card.cu", "step.cu", "warp.cu", *_FILES) + checks
+    text = kernels(*_FILES) + checks
     source = plan(stages, deterministic).head + constants + text + "".join(k.text for k in (*layers, top, *learns))
     rows, line = max(size.map for size in sizes), sum(size.line for size in sizes)
     return Deep(source, tuple(layers), top, tuple(learns), rows, remembered, line)

@@ -48,7 +48,7 @@ __device__ __forceinline__ float apart(int* map, const Lane& l, int then, float 
     if (rank == r) sum = fmaf(below, decay, fresh);
   }
   if (l.valid && !(same & ~l.upto)) sums[place] = make_int2(__float_as_int(sum), l.clock);
-  return separability(1.f, (sum - 1.f) / OTHERS<SHAPE[k].units>);
+  return separability(1.f, (sum - 1.f) / others_of<SHAPE[k].units>());
 }
 
 struct Recording {
@@ -204,7 +204,7 @@ __device__ __forceinline__ int run_events(const Args& a, const Work& work, const
       t_ahead = of.times[ahead.x];
       const float others = feedback_of(l, winner, t, rates.feedback, carry, votes, lane);
       if (LEARN) {
-        const float sign = sign_of(of.label, winner), S = separability(sign, others * (1.f / OTHERS<CLASSES>));
+        const float sign = sign_of(of.label, winner), S = separability(sign, others * (1.f / others_of<CLASSES>()));
         float S_before = __shfl_up_sync(ALL, S, 1);
         if (lane == 0) S_before = carry.S;
         carry.S = __shfl_sync(ALL, S, min(31, count - m - 1));

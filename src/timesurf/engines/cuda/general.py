@@ -17,6 +17,7 @@ from timesurf.errors import SettingError
 from timesurf.layers import Stage
 
 Stages = tuple[Stage, ...]
+_FILES = ("card.cu", "step.cu", "general_parts.cu", "general_learn.cu", "general.cu")
 WIDE = 1024  # entries: a layer over the whole field, wider than this, keeps dot products running
 _BLOCKS = 5  # of threads, per multiprocessor
 _NEAR = 2048  # entries of time maps that a warp has in shared memory
@@ -155,7 +156,7 @@ constexpr int WRITTEN = {written}, NEAR = {up(near)}, SUMS = {sums};
 constexpr int LANES = {max(shape["lanes"] for shape in shapes)};
 """
     return Plan(
-        head, head + constants + kernels("card.cu", "step.cu", "general.cu"), tuple(lies.steps for lies in layouts),
+        head, head + constants + kernels(*_FILES), tuple(lies.steps for lies in layouts),
         tuple(wides), scratch, traced, written, up(near), sums, bytes_per_sum,
     )  # fmt: skip
 

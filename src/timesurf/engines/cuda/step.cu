@@ -3,8 +3,8 @@
 // G: +1 if the class is right or there is no label, -1 if it is wrong.
 __device__ __forceinline__ float sign_of(int label, int winner) { return label >= 0 && winner != label ? -1.f : 1.f; }
 
-// S = G (1 - mean of the other units' feedback); the mean is over OTHERS units.
-template <int units> constexpr float OTHERS = units > 1 ? units - 1 : 1;
+// S = G (1 - mean of the other units' feedback); the mean is over that many others.
+template <int units> constexpr __host__ __device__ float others_of() { return units > 1 ? units - 1 : 1; }
 __device__ __forceinline__ float separability(float G, float mean) { return G * (1.f - mean); }
 
 struct Step {
