@@ -2,7 +2,7 @@
 
     PYTHONPATH=src python3 -m pytest tests/gpu
 
-`PYTHONPATH=src python3 -m pytest tests/gpu -k quick` runs a selection of it, in little more than a minute.
+`PYTHONPATH=src python3 -m pytest tests/gpu -k quick` runs a short selection of it.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A selection of tests/gpu that takes little more than a minute: every path against the reference, and a whole pass.
+"""A short selection of tests/gpu: every path against the reference, and a whole pass.
 
 PYTHONPATH=src python3 -m pytest tests/gpu -k quick
 """
