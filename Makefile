@@ -38,7 +38,7 @@ golden: .venv/dev.done  ## write tests/golden.json again: what the networks of t
 
 lock: .venv/tools.done  ## choose versions again: the newest that fit, with their hashes
 	.venv/tools/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-		--no-config --default-index https://pypi.org/simple --custom-compile-command 'make lock' \
+		--no-config --custom-compile-command 'make lock' \
 		--extra dev --extra docs pyproject.toml --output-file requirements/dev.lock
 
 audit: .venv/tools.done  ## check the locked versions for known vulnerabilities (needs the network)

@@ -1,7 +1,7 @@
-"""How fast a GPU is: events a second of the paper's network for digits, of a deeper one, and of many side by side.
+"""How fast a GPU is: events per second of the paper's network for digits, of a deeper one, and of many side by side.
 
-Recordings are like N-MNIST's, an epoch of them. Two clocks: `card`, from where the first kernel begins to where the
-last one ends, and `call`, the whole call with what the host does, from events that are on the card already.
+The recordings are as long as N-MNIST's, and as many as in an epoch. Two clocks: `card`, from the start of the first
+kernel to the end of the last, and `call`, the whole call including the host's work, with events already on the card.
 """
 
 from __future__ import annotations
@@ -21,14 +21,27 @@ from timesurf.network import Network
 from timesurf.results import machine
 from timesurf.rule import Rule
 
-RECORDINGS, DIFFERENT = 60_000, 4096  # in an epoch; all that differ are more than the card's caches hold
+RECORDINGS, DIFFERENT = 60_000, 4096  # in an epoch; different ones, more than the card's caches hold
 BATCHES = (60_000, 8192, 2048, 512, 128, 32)
-_GAPS = 100  # near-ties that are looked at closer
+_GAPS = 100  # near-ties that are measured
 SIDE_BY_SIDE = (1, 4, 16, 64)  # networks, at a batch of 128
 
 
 def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Measure all; `quick` takes fewer recordings."""
+    """Measure inference and training.
+
+    Parameters
+    ----------
+    quick : bool
+        Fewer recordings, for a test of the benchmark itself.
+    progress : callable
+        Called with the name of each measurement before it begins.
+
+    Returns
+    -------
+    dict
+        The machine, and one row per measurement.
+    """
     from timesurf.engines.cuda import engine as cuda
 
     different, n = (128, 1024) if quick else (DIFFERENT, RECORDINGS)
@@ -63,7 +76,7 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     for size in BATCHES:
         training(f"training, batches of {size:,}", network, size)
     for size in (2048, 512, 128):
-        training(f"training, batches of {size:,}, the same bits every time", network, size, deterministic=True)
+        training(f"training, batches of {size:,}, deterministic", network, size, deterministic=True)
     epoch = epoch[: n // 4]
     for count in SIDE_BY_SIDE[: 2 if quick else None]:
         training(f"training, batches of 128, {count} side by side", network, 128, networks=count)
@@ -75,9 +88,21 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
 
 
 def agreement(network: Network, recordings: Recordings) -> dict[str, Any]:
-    """How the card's results lie beside those of the CPU engine in float64, which is held to the reference.
+    """Compare the card's results with those of the CPU engine in float64, which is held to the reference.
 
     Winners of every event come from the general path, votes and updates from the path that the network takes.
+
+    Parameters
+    ----------
+    network : Network
+        The network, at the start of a step.
+    recordings : Recordings
+        What it runs on and learns from.
+
+    Returns
+    -------
+    dict
+        How many winners and votes differ, and by how much the steps of parameters do, relative to the CPU's.
     """
     from timesurf.engines.cpu import engine as cpu
     from timesurf.engines.cuda import engine as cuda
@@ -87,10 +112,10 @@ def agreement(network: Network, recordings: Recordings) -> dict[str, Any]:
     stages, start = network.stages, network.parameters
     ours, right = (engine.infer(stages, start, batch, double, trace=True).trace for engine in (cuda, cpu))
     assert ours is not None and right is not None  # noqa: PT018
-    learnt = [start.copy(), start.copy()]
+    learned = [start.copy(), start.copy()]
     votes = [
         engine.learn_batch(stages, parameters, rule, batch, double).votes
-        for engine, parameters in zip((cuda, cpu), learnt, strict=True)
+        for engine, parameters in zip((cuda, cpu), learned, strict=True)
     ]
 
     def apart(before: Array, *after: Array) -> float:
@@ -105,9 +130,9 @@ def agreement(network: Network, recordings: Recordings) -> dict[str, Any]:
         "largest_gap": max(gaps, default=0.0),
         "votes_differ": int(np.abs(votes[0] - votes[1]).sum()) // 2,
         "centroid_steps_differ": [
-            apart(units.centroids, *(of[k].centroids for of in learnt)) for k, units in enumerate(start)
+            apart(units.centroids, *(of[k].centroids for of in learned)) for k, units in enumerate(start)
         ],
-        "threshold_steps_differ": apart(start[0].thresholds, *(of[0].thresholds for of in learnt)),
+        "threshold_steps_differ": apart(start[0].thresholds, *(of[0].thresholds for of in learned)),
     }
 
 
@@ -130,7 +155,7 @@ def gap(network: Network, batch: Batch, trace: Trace, event: int, layer: int, un
 
 
 def _seconds(card: Any, call: Callable[[], Any], repeats: int = 3) -> dict[str, float]:
-    """Of the fastest of some calls, by both clocks, after one that warms up."""
+    """Seconds of the fastest of some calls by both clocks, after one that warms up."""
     call()
     best = {"card": np.inf, "call": np.inf}
     for _ in range(repeats):

@@ -1,9 +1,9 @@
-// The saccade simulator on a GPU: one block a picture, one thread a pixel at a time, through all steps of the path.
+// The saccade simulator on a GPU: one block of threads per picture, one thread per pixel at a time, through all steps of the path.
 // The equations are those of exposure.py. Events come out in no order: their keys are sorted afterwards.
 
-struct Camera { float on, off, spread, jitter, follow, dead, loss, noise_on, noise_off; };   // noise: events a pixel and step
+struct Camera { float on, off, spread, jitter, follow, dead, loss, noise_on, noise_off; };   // noise: events per pixel and step
 
-// A stream of random numbers of its own for every pixel of every picture: splitmix64.
+// Every pixel of every picture has random numbers of its own: splitmix64.
 struct Random {
   unsigned long long state;
   __device__ unsigned next() {

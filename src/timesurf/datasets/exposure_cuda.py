@@ -25,7 +25,7 @@ except Exception as error:  # no driver, an old one, no card: CuPy has an error 
 
 Array = NDArray[Any]
 _AT_ONCE = 4096  # pictures
-_ROOM = 8192  # events a picture, before it must be made again with more
+_ROOM = 8192  # events per picture; one that has more is made again with more room
 _THREADS = 256
 _CAMERA = np.dtype(
     [
@@ -45,10 +45,33 @@ def expose(
     camera: tuple[float, ...],
     seed: int,
 ) -> Iterator[tuple[Array, list[Array]]]:
-    """Stretch after stretch of the pictures: events of each, and x, y, p and t of all in order.
+    """Events of moving pictures, some thousand pictures at a time.
 
-    images : uint8, or floats from 0 to 1
-    optics, fine, step, camera : as of `exposure`, with noise as events a pixel and step
+    Parameters
+    ----------
+    images : array
+        uint8, or floats from 0 to 1; one picture per row.
+    optics : (array, array, array)
+        Rows and columns of the lens, and the path, as in `exposure`.
+    fine : int
+        Samples of light per pixel.
+    step : int
+        us between points of the path.
+    field : (int, int)
+        Width and height of the camera.
+    dark : float
+        Light that is there without any.
+    camera : tuple of float
+        As in `exposure`, with noise in events per pixel and step.
+    seed : int
+        Of the random numbers.
+
+    Yields
+    ------
+    counts : array
+        Events of each picture.
+    events : list of arrays
+        x, y, p and t of all these events, in order.
     """
     rows, columns, path = optics
     lens = [cp.asarray(np.ascontiguousarray(a, dtype=np.float32)) for a in (rows, columns, path)]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from timesurf import metrics
 from timesurf.engines import Engine, Learner, Options, Outcome, Parameters, pack
+from timesurf.engines.data import KEPT_WEIGHT
 from timesurf.errors import DivergedError, SettingError
 from timesurf.events import Recordings
 from timesurf.rule import Rule
@@ -20,7 +21,6 @@ IfDiverged = Literal["stop", "clip", "back"]
 _LOST = 1e3  # surfaces lie between 0 and 1: a centroid out here will see none of them again
 _EVENTS_AT_ONCE = 1 << 22  # packed for an engine at one time: bounds memory beyond the data
 _RATES_A_PASS = 50  # online learning with falling rates lowers them this often in a pass
-_KEPT_NEWS = 0.2  # weight of the latest batch in the share of events that is kept now
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def one_pass(
             outcome = learn(learner.stages, learner.parameters, now, batch, options)
         check(before)
         standing.outcomes.append(outcome)
-        standing.kept += _KEPT_NEWS * (metrics.kept(outcome) - standing.kept)
+        standing.kept += KEPT_WEIGHT * (metrics.kept(outcome) - standing.kept)
         standing.done = min(part.stop, len(recordings))
         reached()
         if progress:
@@ -174,7 +174,7 @@ def side_by_side(
             progress(schedule.word(part, outcomes, [learner.label[part] for learner in learners]))
 
     outcomes = engine.learn_pass(
-        learners, batches, falling, options, keep=schedule.keep, told=told if progress else None
+        learners, batches, falling, options, keep=schedule.keep, report=told if progress else None
     )
     return [
         {"recordings": len(learner.recordings), **_figures(outcome, learner.label)}

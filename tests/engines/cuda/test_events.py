@@ -1,9 +1,6 @@
 """Which events are on the card: the bookkeeping, on NumPy arrays in the place of CuPy's."""
 
 import gc
-import importlib
-import sys
-from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,16 +10,9 @@ from timesurf.bench import workloads
 
 
 @pytest.fixture
-def cudaevents(monkeypatch):
-    stand_in = ModuleType("cupy")
-    stand_in.zeros, stand_in.empty, stand_in.asarray = np.zeros, np.empty, np.asarray
-    stand_in.cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None))
-    monkeypatch.setitem(sys.modules, "cupy", stand_in)
-    monkeypatch.delitem(sys.modules, "timesurf.engines.cuda.events", raising=False)
-    module = importlib.import_module("timesurf.engines.cuda.events")
-    monkeypatch.setattr(module, "_room", lambda: 1 << 40)
-    yield module
-    del sys.modules["timesurf.engines.cuda.events"], sys.modules["timesurf.engines.cuda"].events
+def cudaevents(cuda, monkeypatch):
+    monkeypatch.setattr(cuda.events, "_room", lambda: 1 << 40)
+    return cuda.events
 
 
 def sent(cudaevents, recordings):
@@ -30,7 +20,7 @@ def sent(cudaevents, recordings):
     return events
 
 
-def test_events_are_told_apart_by_all_arrays_and_the_field_and_go_with_them(cudaevents):
+def test_events_are_identified_by_all_arrays_and_the_field_and_are_freed_with_them(cudaevents):
     data = workloads.strokes(4, events=100)
     mirrored = Recordings([27 - data.coords[0], data.coords[1]], data.source, offsets=data.offsets, field=data.field)
     for some in (data, mirrored, data.on_field((40, 40), 1), data[[2, 0]]):

@@ -1,19 +1,25 @@
 """The CUDA engine: inference and the batch rule on an NVIDIA GPU, through CuPy (the extra `cuda`).
 
-Kernels are compiled for a network's sizes when it first runs, and kept on disk by CuPy. They compute in float32, on
-centroids and thresholds that are kept in float64; winners differ from the reference only at near-ties, and sums of
+Kernels are compiled for a network's sizes when it first runs, and CuPy caches them on disk. They compute in float32,
+on centroids and thresholds that are stored in float64; winners differ from the reference only at near-ties, and sums of
 updates by about 1e-4 (docs/gpu.md). Sums come from atomic additions in any order: with `options.deterministic` they are
 made in fixed point instead, so that every run gives the same bits.
 
 There are three paths. A network of one `Window` and one `Full` layer takes 32 events of a recording at a time through
 the tensor cores (blocks.cu); one of several `Window` layers below a `Full` layer does so layer by layer (deep.cu); any
-other goes event by event (general.cu). Online learning changes weights after every event, so nothing in it can run side
-by side: it stays on the CPU.
+other goes event by event (general.cu). Online learning changes weights after every event, which leaves nothing to do in
+parallel: it stays on the CPU.
 
-    cudaplan, cudablocks, cudadeep   sizes of a network, for the general path, the one by blocks, the one layer by layer
-    cudaevents                       events on the card, kept there or streamed
-    cudacard                         networks on the card
-    cudakmeans                       a start
+| module                      | what it has                                                                  |
+|-----------------------------|------------------------------------------------------------------------------|
+| `abi`                       | structs and constants that the host and the kernels share                    |
+| `layout`                    | how a layer lies on the card, from its geometry                              |
+| `general`, `blocks`, `deep` | the three paths: which networks each covers, its sizes, its kernels          |
+| `paths`, `work`             | which path a network takes; what a path needs                                |
+| `rates`                     | learning rates and time constants as the kernels want them                   |
+| `events`                    | events on the card, held there or streamed                                   |
+| `memory`, `launch`, `card`  | work space, how kernels are started, networks on the card                    |
+| `kmeans`                    | k-means on the card, for a start                                             |
 """
 
 from __future__ import annotations
@@ -35,24 +41,19 @@ try:
 except ImportError as missing:
     raise ImportError("it needs CuPy: pip install 'timesurf[cuda]'") from missing
 
-from timesurf.engines.cuda import card as cudacard
 from timesurf.engines.cuda import events as cudaevents
-from timesurf.engines.cuda import general
 from timesurf.engines.cuda import kmeans as cudakmeans
+from timesurf.engines.cuda import paths
+from timesurf.engines.cuda.card import Card
+from timesurf.engines.cuda.rates import rates
 
 Stages = tuple[Stage, ...]
-_TOLD_AFTER = 1 << 27  # events: word of how it goes comes no oftener
+_REPORT_AFTER = 1 << 27  # events: progress is reported no more often
 
 
 def supports(stages: Stages, *, online: bool = False) -> str:
-    """Not online learning, which changes weights after every event; nor neighbourhoods too large for the card."""
-    if online:
-        return "Online learning changes weights after every event: nothing in it can run side by side on a GPU."
-    try:
-        general.plan(stages)
-    except SettingError as error:
-        return str(error)
-    return ""
+    """Why the engine cannot run the network, or cannot learn online; empty where it can."""
+    return paths.supports(stages, online=online)
 
 
 def infer(
@@ -79,7 +80,7 @@ def learn_batch(
     card = _ready(stages, parameters, options)
     with card.stream:
         events = cudaevents.of_batch(batch)
-        order = card.learn(events, [slice(0, len(batch))], cudacard.rates([stages], [[rule]]), None, None)
+        order = card.learn(events, [slice(0, len(batch))], rates([stages], [[rule]]), None, None)
         kept, votes = card.counted(order)
     card.download([parameters])
     return Outcome(events.counts[0], kept[0], votes[0])
@@ -101,7 +102,7 @@ def learn_lanes(
     card.upload([parameters] * len(dealt))
     with card.stream:
         events = cudaevents.of_lanes(batch, dealt)
-        order, layers = card.sums(events, cudacard.rates([stages] * len(dealt), [[rule]] * len(dealt)))
+        order, layers = card.sums(events, rates([stages] * len(dealt), [[rule]] * len(dealt)))
         found = card.counted(order)
     outcome = Outcome.blank(stages, np.diff(batch.offsets))
     for n, lane in enumerate(dealt):
@@ -113,12 +114,12 @@ def learn_lanes(
 def learn_online(
     stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
 ) -> Outcome:
-    """Not here: `supports` says why, and `engines.choose` falls back to the CPU."""
-    raise SettingError(f"{supports(stages, online=True)} Use engine='cpu' or a batch_size.")
+    """Refused: `supports` says why, and `engines.choose` falls back to the CPU."""
+    raise SettingError(f"{supports(stages, online=True)} Use engine='cpu', or learn in batches by setting batch_size.")
 
 
 def surfaces(stages: Stages, parameters: Parameters, batch: Batch, layer: int) -> Array:
-    """Time surfaces of all events that reach a layer, one row a event."""
+    """Time surfaces of all events that reach a layer, one row per event."""
     stages = stages[: layer + 1]
     below = Parameters(parameters[: layer + 1])
     card, still = _ready(stages, below, DEFAULT), _still(stages)
@@ -160,63 +161,77 @@ def learn_pass(
     options: Options = DEFAULT,
     *,
     keep: float | None = None,
-    told: Callable[[slice, list[Outcome]], None] | None = None,
+    report: Callable[[slice, list[Outcome]], None] | None = None,
 ) -> list[Outcome]:
-    """Learn from batch after batch, all networks side by side, each from recordings of its own; one outcome a network.
+    """Learn from batch after batch, all networks side by side, each from recordings of its own.
 
-    parts : the batches
-    rules : of every network, one a batch
-    keep : thresholds compete only while more than this share of the events passes, by the latest batches
+    Parameters
+    ----------
+    learners : sequence of Learner
+        Networks of one shape, and their recordings; parameters change in place.
+    parts : sequence of slices
+        The batches.
+    rules : sequence of sequences of Rule
+        One per network and batch.
+    options : Options
+        How to compute.
+    keep : float, optional
+        Thresholds compete only while the running share of events kept is above this.
+    report : callable, optional
+        Called with recordings that have been learned from, and what came of them, one outcome per network.
+
+    Returns
+    -------
+    list of Outcome
+        One per network.
     """
     several = [learner.parameters for learner in learners]
     card = card_of(learners[0].stages, len(learners), options.deterministic)
     card.upload(several)
-    table = cudacard.rates([learner.stages for learner in learners], rules)
+    table = rates([learner.stages for learner in learners], rules)
     share: Array | None = np.array([learner.kept for learner in learners])
     outcomes: list[list[Outcome]] = []
     done = first = 0
     with card.stream:
         recordings, label = [learner.recordings for learner in learners], [learner.label for learner in learners]
         for events, here in cudaevents.stretches(recordings, label, parts):
-            for some in _for_a_word(here, events.counts[0], told is not None):
+            for some in reported_parts(here, events.counts[0]) if report else [here]:
                 begin = some[0].start
                 cut = events.cut(slice(begin, some[-1].stop))
                 local = [slice(part.start - begin, part.stop - begin) for part in some]
                 order = card.learn(cut, local, table[done : done + len(some)], share, keep)
                 found = zip(cut.counts, *card.counted(order), strict=True)
                 outcomes.append([Outcome(*of) for of in found])
-                if told:
-                    told(slice(first, first + cut.label.shape[1]), outcomes[-1])
+                if report:
+                    report(slice(first, first + cut.label.shape[1]), outcomes[-1])
                 share, done, first = None, done + len(some), first + cut.label.shape[1]
     card.download(several)
     return [Outcome.joined(of) for of in zip(*outcomes, strict=True)]
 
 
-def _for_a_word(parts: Sequence[slice], counts: Array, wanted: bool) -> list[Sequence[slice]]:
-    """The parts in groups, after each of which there is a word to say."""
-    if not wanted:
-        return [parts]
+def reported_parts(parts: Sequence[slice], counts: Array) -> list[list[slice]]:
+    """Parts in groups of enough events, after each of which progress is reported; counts: events per recording."""
     groups: list[list[slice]] = [[]]
     events = 0
     for part in parts:
-        if events >= _TOLD_AFTER:
+        if events >= _REPORT_AFTER:
             groups.append([])
             events = 0
         groups[-1].append(part)
         events += int(counts[part].sum())
-    return list(groups)
+    return groups
 
 
 # ---------------------------------------------------------------------- networks on the card
 
 
 @lru_cache(maxsize=4)
-def card_of(stages: Stages, networks: int, deterministic: bool) -> cudacard.Card:
+def card_of(stages: Stages, networks: int, deterministic: bool) -> Card:
     """The card that networks of this shape run on; the latest few are kept."""
-    return cudacard.Card(stages, networks, deterministic)
+    return Card(stages, networks, deterministic)
 
 
-def _ready(stages: Stages, parameters: Parameters, options: Options) -> cudacard.Card:
+def _ready(stages: Stages, parameters: Parameters, options: Options) -> Card:
     """The network on the card."""
     card = card_of(stages, 1, options.deterministic)
     card.upload([parameters])
@@ -225,4 +240,4 @@ def _ready(stages: Stages, parameters: Parameters, options: Options) -> cudacard
 
 def _still(stages: Stages) -> Any:
     """Rates of a network that learns nothing."""
-    return cudacard.rates([stages], [[Rule()]])
+    return rates([stages], [[Rule()]])

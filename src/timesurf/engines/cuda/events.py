@@ -1,4 +1,4 @@
-"""Events on the card: kept there while their arrays live and there is room, else sent in stretches while it works."""
+"""Events on the card: they stay there while their arrays live and there is room, else they are streamed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from timesurf.events import Recordings
 
 LONGEST = 1 << 29  # us: times within a recording are 32 bits on the card
 SHARE = 0.6  # of the card's free memory that events may take
-_BYTES = 8  # an event: its place and its time
+_BYTES = 8  # per event: its place and its time
 _SENT_AT_ONCE = 1 << 24  # events: bounds what sending takes beside them
 
 
@@ -46,7 +46,7 @@ class Events:
 
 
 def of_batch(batch: Batch) -> Events:
-    """A batch, sent over."""
+    """A batch, sent to the card."""
     offsets = batch.offsets.astype(np.int64)
     span = _checked(int(batch.t.max(initial=0)))
     entry, t = (cp.asarray(a.astype(np.int32, copy=False)) for a in (batch.entry, batch.t))
@@ -54,7 +54,7 @@ def of_batch(batch: Batch) -> Events:
 
 
 def of_lanes(batch: Batch, dealt: Sequence[Array]) -> Events:
-    """A batch, sent over, with the recordings of each lane for a network of its own; short lanes end in empty ones."""
+    """A batch, sent to the card: each lane is a network with recordings of its own; short lanes end in empty ones."""
     whole, most = of_batch(batch), max(map(len, dealt))
     numbers = np.zeros((len(dealt), most), np.int64)
     there = np.arange(most) < np.array([len(lane) for lane in dealt])[:, None]
@@ -68,7 +68,28 @@ def stretches(
 ) -> Iterator[tuple[Events, Sequence[slice]]]:
     """Recordings on the card with the parts that are there: all of them if they fit, else as many as fit at a time.
 
-    recordings : those of every network, equally many, all cut from the same arrays
+    Parameters
+    ----------
+    recordings : sequence of Recordings
+        Those of every network, equally many, all selected from the same arrays.
+    label : sequence of arrays
+        Their classes, -1 if unknown.
+    parts : sequence of slices
+        Batches, none of which is split.
+
+    Yields
+    ------
+    Events
+        Recordings on the card.
+    sequence of slices
+        The parts that are there, counted from the first of these recordings.
+
+    Raises
+    ------
+    EventError
+        If the networks' recordings do not match, or one lasts too long.
+    MissingEngineError
+        If there is not enough room on the card.
     """
     span, source = _checked(max(map(_span, recordings))), recordings[0].source
     if any(some.origin != recordings[0].origin or len(some) != len(recordings[0]) for some in recordings):
@@ -81,7 +102,8 @@ def stretches(
         yield Events(entry, t, starts, stops, np.stack(label), span), parts
     elif len(recordings) > 1:
         raise MissingEngineError(
-            f"{len(source):,} events do not fit on the card, and are streamed to one network at a time only."
+            f"{len(source):,} events do not fit on the card, and can only be streamed to one network at a time. Train "
+            "the networks one after another."
         )
     else:
         yield from _streamed(recordings[0], label[0], parts, span)
@@ -116,14 +138,14 @@ class _Half:
         self.sent, self.used = cp.cuda.Event(), cp.cuda.Event()
 
     def fill(self, chosen: Recordings, copying: Any, working: Any) -> None:
-        """Gather on the host, send; whoever works next waits for it on the card alone."""
+        """Gather on the host and send; only the card waits for it, and the host goes on."""
         n = int(chosen.counts.sum())
         if 2 * n > len(self.pinned):
             self.used.synchronize()
             self.pinned = np.frombuffer(cp.cuda.alloc_pinned_memory(8 * n), np.int32, 2 * n)
             self.entry, self.t = cp.empty(n, np.int32), cp.empty(n, np.int32)
             working.synchronize()  # the memory may come from something that is still in use
-        self.sent.synchronize()  # what was gathered here before has left
+        self.sent.synchronize()  # until what was gathered here before has been sent
         self.pinned[:n] = chosen.entries()
         self.pinned[n : 2 * n] = _wrapped(chosen.t)
         copying.wait_event(self.used)
@@ -141,8 +163,8 @@ def _grouped(counts: Array, parts: Sequence[slice], most: int) -> Iterator[list[
         size = int(counts[part].sum())
         if size > most:
             raise MissingEngineError(
-                f"{size:,} events are to be on the card at a time and {most:,} fit: "
-                "use a smaller batch_size, or engine='cpu'."
+                f"A batch of {size:,} events does not fit on the card, which has room for {most:,}. "
+                "Use a smaller batch_size, or engine='cpu'."
             )
         if some and events + size > most:
             yield some
@@ -157,7 +179,7 @@ _on_card: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
 
 def _resident(recordings: Recordings) -> tuple[Any, Any]:
-    """All events that the recordings are cut from."""
+    """All events that the recordings are selected from."""
     key = recordings.origin
     if key not in _on_card:
         whole, n = recordings.whole, len(recordings.source)
@@ -199,5 +221,7 @@ def _span(recordings: Recordings) -> int:
 
 def _checked(span: int) -> int:
     if span >= LONGEST:
-        raise EventError(f"A recording lasts over {LONGEST / 6e7:.0f} minutes, too long for the card: cut it.")
+        raise EventError(
+            f"A recording lasts over {LONGEST / 6e7:.0f} minutes, too long for the card. Cut it, or use engine='cpu'."
+        )
     return span

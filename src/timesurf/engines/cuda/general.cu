@@ -1,179 +1,121 @@
-// The general path: one warp a recording, one event at a time, any network, weights that stay for the whole batch.
-//
-// Follows card.cu. Further constants of engines/cuda/general.py:
-//   LANES, WIDE, WRITTEN, NEAR, SUMS, SCRATCH, PREVIOUS_AT, TRACED, TRACED_PREVIOUS_AT
+// The general path: one warp per recording, one event at a time, any network, weights that stay for the whole batch.
 //
 // A layer's time map is padded, so that a neighbourhood never leaves it: entry j of a surface is map[corner + step[j]].
-// A layer with a small neighbourhood lists what of its surface is not 0 (in shared memory), which in upper layers is little:
+// A layer with a small neighbourhood lists the entries of its surface that are not 0 (in shared memory); in upper layers these are few:
 //   |ts - c|^2 = |c|^2 + sum over the list of v^2 - 2 v c_j
 // A wide one (Full) keeps its dot products running, and sums its update by the adjoint, backwards in time:
 //   dC[n, e] = sum over events k at entry e of w_k R_n(k),   w = 1 - v_old,   R_n(k) = sum over later outputs i of n: g_i exp(-(t_i - t_k) / tau)
+//
+// Follows general_parts.cu and general_learn.cu.
 
-constexpr int NEVER = -(1 << 30);   // a time; exp2 of the difference to any other is 0
+// ---------------------------------------------------------------------- one event, upwards
 
-constexpr float FADED = 0x1p-24f;   // beside the 1 of the event itself, as good as 0
-
-struct __align__(8) Spot { float value; int at; };   // of a surface, where it is not 0; and where that entry of centroids begins
-
-__device__ __forceinline__ unsigned lowest(unsigned v) {
-#if __CUDA_ARCH__ >= 800
-  return __reduce_min_sync(ALL, v);
-#else
-  for (int s = 16; s; s >>= 1) v = min(v, __shfl_xor_sync(ALL, v, s));
-  return v;
-#endif
-}
-__device__ __forceinline__ float warp_sum(float v) { for (int s = 16; s; s >>= 1) v += __shfl_xor_sync(ALL, v, s); return v; }
-
-constexpr int OWN_WIDE = WIDE ? WIDE : 1;
-
-struct Log { float4* line; int* unit; };
-
-// What one warp knows of the event and the recording it is at.
-struct State {
-  float dist[LAYERS][LANES];     // squared distance of the units of this lane
-  float dot[OWN_WIDE][LANES], norm[OWN_WIDE];
-  int last[OWN_WIDE];
-  float dth[LAYERS][LANES], dg[LAYERS][LANES];
-  float S[LAYERS], dS[LAYERS];
-  int* near;                     // maps in shared memory
-  const Rates* rates;            // of each layer, in shared memory
-  int network;
-  int fired[LAYERS], place[LAYERS], spots[LAYERS], x[MAX_DIMENSIONS + 1], p, t, logged[OWN_WIDE];
-};
-
-// Where a layer's neighbourhood of x begins on its map; and where x itself lies.
-template <int k>
-__device__ __forceinline__ int corner_of(const int* x) {
-  constexpr Shape shape = SHAPE[k];
-  int corner = 0;
-  #pragma unroll
-  for (int d = 0; d < shape.dimensions; d++)
-    corner += (shape.kind == 1 ? x[d] - x[d] % shape.side[d] : shape.kind == 0 ? x[d] : 0) * shape.stride[d];
-  return corner;
-}
-
-template <int k>
-__device__ __forceinline__ int own_of(const int* x) {
-  constexpr Shape shape = SHAPE[k];
-  int own = 0;
-  #pragma unroll
-  for (int d = 0; d < shape.dimensions; d++) own += (shape.kind == 0 ? x[d] + shape.side[d] / 2 : x[d]) * shape.stride[d];
-  return own;
-}
-
-// x becomes the place of the layer's output; returned as one number.
-template <int k>
-__device__ __forceinline__ int onward(int* x) {
-  constexpr Shape shape = SHAPE[k];
-  int place = 0;
-  #pragma unroll
-  for (int d = 0; d < shape.dimensions; d++) if (shape.kind != 2) {
-    x[d] = shape.kind == 1 ? x[d] / shape.side[d] : x[d];
-    place = place * shape.out[d] + x[d];
-  }
-  return place;
-}
-
-// Where an event is follows from its input alone, so what the maps hold there can be on its way an event ahead.
-template <int k>
-__device__ __forceinline__ void look_ahead(const Args& a, int* x, const int* scratch, int lane) {
-  if constexpr (k < LAYERS) {
-    constexpr Shape shape = SHAPE[k];
-    const int* map = scratch + shape.map_at;
-    if constexpr (shape.map_near) {
-    } else if constexpr (shape.wide) {
-      const int own = own_of<k>(x);
-      for (int p = 32 * lane; p < shape.polarities; p += 1024) fetch(map + own + p);
-    } else {
-      const int corner = corner_of<k>(x);
-      for (int j = 32 * lane; j < shape.entries; j += 1024) fetch(map + corner + __ldg(a.layer[k].step + j));
-    }
-    const int place = onward<k>(x);
-    if constexpr (k > 0 && shape.kind != 2) {
-      for (int n = 32 * lane; n < shape.units; n += 1024) fetch(scratch + shape.feedback_at + place * shape.units + n);
-      if (lane == 31) fetch(scratch + shape.previous_at + place);
-    }
-    look_ahead<k + 1>(a, x, scratch, lane);
-  }
-}
-
+// Squared distances of a wide layer, from dot products that decay and get one new entry.
 template <int k, bool LEARN, bool TRACE>
-__device__ __forceinline__ bool forward(const Args& a, State& s, int* scratch, Spot* ts, Log log, int lane, long long at) {
+__device__ __forceinline__ void running_distances(const Args& a, State& s, const int* map, int own, int before, Log log, int lane, long long at) {
   constexpr Shape shape = SHAPE[k];
+  constexpr int q = SHAPE[k].wide_at;
   const Layer& layer = a.layer[k];
   const float* centroids = layer.c + (long long)s.network * shape.entries * shape.row;
   const float fade_rate = s.rates[k].fade;
+  const float old = before == NEVER ? 0.f : ex2((before - s.t) * fade_rate), w = 1.f - old;
+  const float fade = ex2((s.last[q] - s.t) * fade_rate);
+  s.norm[q] = s.norm[q] * fade * fade + 1.f - old * old;
+  s.last[q] = s.t;
+  #pragma unroll
+  for (int u = 0; u < SHAPE[k].lanes; u++) {
+    const int n = lane + 32 * u;
+    if (n < shape.units) s.dot[q][u] = fmaf(s.dot[q][u], fade, w * __ldg(centroids + (long long)own * shape.row + n));
+    s.dist[k][u] = n < shape.units ? s.norm[q] - 2.f * s.dot[q][u] + layer.cc[s.network * shape.units + n] : FAR;
+  }
+  if (LEARN && lane == 0) log.line[q * a.log_stride + s.logged[q]] = make_float4(__int_as_float(own), w, 0.f, __int_as_float(s.t));
+  if (TRACE && a.surfaces && a.surface_layer == k)
+    for (int j = lane; j < shape.entries; j += 32)
+      a.surfaces[a.row[at] * shape.entries + j] = map[j] == NEVER ? 0.f : ex2((map[j] - s.t) * fade_rate);
+}
+
+// The surface as a list of what is not 0, filled up to whole fours; returned: how many.
+template <int k, bool TRACE>
+__device__ __forceinline__ int list_surface(const Args& a, const State& s, const int* map, Spot* spots, int lane, long long at) {
+  constexpr Shape shape = SHAPE[k];
+  const int corner = corner_of<k>(s.x);
+  const float fade = s.rates[k].fade;
+  int count = 0;
+  #pragma unroll (shape.entries <= 512 ? (shape.entries + 31) / 32 : 4)
+  for (int base = 0; base < shape.entries; base += 32) {
+    const int j = base + lane;
+    const int then = j < shape.entries ? map[corner + __ldg(a.layer[k].step + j)] : NEVER;
+    const float v = then == NEVER ? 0.f : ex2((then - s.t) * fade);
+    const unsigned some = __ballot_sync(ALL, v > FADED);
+    if (v > FADED) spots[count + __popc(some & ((1u << lane) - 1))] = {v, j * shape.row};
+    count += __popc(some);
+    if (TRACE && a.surfaces && a.surface_layer == k && j < shape.entries) a.surfaces[a.row[at] * shape.entries + j] = v;
+  }
+  if (lane < (-count & 3)) spots[count + lane] = {0.f, 0};
+  __syncwarp();
+  return count;
+}
+
+// Squared distances from the list: each lane has units lane, lane + 32, ...
+template <int k>
+__device__ __forceinline__ void listed_distances(const Args& a, State& s, const Spot* spots, int count, int lane) {
+  constexpr Shape shape = SHAPE[k];
+  constexpr int lanes = SHAPE[k].lanes;
+  const Layer& layer = a.layer[k];
+  float norm = 0.f, dot[lanes] = {};
+  const float* mine = layer.c + (long long)s.network * shape.entries * shape.row + lane;
+  const int end = 32 * (lanes - 1) - (lane + 32 * (lanes - 1) < shape.units ? 0 : lane);  // a unit that does not exist reads another
+  #pragma unroll 2
+  for (int i = 0; i < count; i += 4) {
+    const float4 pair[2] = {((const float4*)(spots + i))[0], ((const float4*)(spots + i))[1]};
+    #pragma unroll
+    for (int e = 0; e < 4; e++) {
+      const float v = e & 1 ? pair[e / 2].z : pair[e / 2].x;
+      const float* c = mine + __float_as_int(e & 1 ? pair[e / 2].w : pair[e / 2].y);
+      norm = fmaf(v, v, norm);
+      #pragma unroll
+      for (int u = 0; u < lanes; u++)
+        dot[u] = fmaf(v, __ldg(c + (u + 1 < lanes || shape.units % 32 == 0 ? 32 * u : end)), dot[u]);
+    }
+  }
+  #pragma unroll
+  for (int u = 0; u < lanes; u++) {
+    const int n = lane + 32 * u;
+    s.dist[k][u] = n < shape.units ? norm - 2.f * dot[u] + layer.cc[s.network * shape.units + n] : FAR;
+  }
+}
+
+// The closest unit and its distance; ties: the lowest.
+template <int k>
+__device__ __forceinline__ int closest_unit(const State& s, int lane, float& distance) {
+  float best = FAR; int f = 1 << 30;
+  #pragma unroll
+  for (int u = 0; u < SHAPE[k].lanes; u++) if (s.dist[k][u] < best) { best = s.dist[k][u]; f = lane + 32 * u; }
+  const unsigned mine = __float_as_uint(fmaxf(best, 0.f)), least = lowest(mine);  // floats from 0 on are ordered as their bits are
+  f = lowest(mine == least ? f : 1 << 30);
+  distance = sqrtf(__uint_as_float(least));
+  return f < SHAPE[k].units ? f : 0;  // all are NaN: the host checks for that
+}
+
+// The event through one layer: whether it passes.
+template <int k, bool LEARN, bool TRACE>
+__device__ __forceinline__ bool forward(const Args& a, State& s, int* scratch, Spot* ts, Log log, int lane, long long at) {
+  constexpr Shape shape = SHAPE[k];
   int* map = (shape.map_near ? s.near : scratch) + shape.map_at;
   const int own = own_of<k>(s.x) + s.p;
   const int before = map[own];
   __syncwarp();
   if (lane == 0) map[own] = s.t;
   __syncwarp();
-  constexpr int lanes = SHAPE[k].lanes;
-  if constexpr (shape.wide) {
-    constexpr int q = SHAPE[k].wide_at;
-    const float old = before == NEVER ? 0.f : ex2((before - s.t) * fade_rate), w = 1.f - old;
-    const float fade = ex2((s.last[q] - s.t) * fade_rate);
-    s.norm[q] = s.norm[q] * fade * fade + 1.f - old * old;
-    s.last[q] = s.t;
-    #pragma unroll
-    for (int u = 0; u < lanes; u++) {
-      const int n = lane + 32 * u;
-      if (n < shape.units) s.dot[q][u] = fmaf(s.dot[q][u], fade, w * __ldg(centroids + (long long)own * shape.row + n));
-      s.dist[k][u] = n < shape.units ? s.norm[q] - 2.f * s.dot[q][u] + layer.cc[s.network * shape.units + n] : 3e38f;
-    }
-    if (LEARN && lane == 0) log.line[q * a.log_stride + s.logged[q]] = make_float4(__int_as_float(own), w, 0.f, __int_as_float(s.t));
-    if (TRACE && a.surfaces && a.surface_layer == k)
-      for (int j = lane; j < shape.entries; j += 32)
-        a.surfaces[a.row[at] * shape.entries + j] = map[j] == NEVER ? 0.f : ex2((map[j] - s.t) * fade_rate);
-  } else {
+  if constexpr (shape.wide) running_distances<k, LEARN, TRACE>(a, s, map, own, before, log, lane, at);
+  else {
     Spot* spots = ts + SHAPE[k].written_at;
-    const int corner = corner_of<k>(s.x);
-    int count = 0;
-    #pragma unroll (shape.entries <= 512 ? (shape.entries + 31) / 32 : 4)
-    for (int base = 0; base < shape.entries; base += 32) {
-      const int j = base + lane;
-      const int then = j < shape.entries ? map[corner + __ldg(layer.step + j)] : NEVER;
-      const float v = then == NEVER ? 0.f : ex2((then - s.t) * fade_rate);
-      const unsigned some = __ballot_sync(ALL, v > FADED);
-      if (v > FADED) spots[count + __popc(some & ((1u << lane) - 1))] = {v, j * shape.row};
-      count += __popc(some);
-      if (TRACE && a.surfaces && a.surface_layer == k && j < shape.entries) a.surfaces[a.row[at] * shape.entries + j] = v;
-    }
-    s.spots[k] = count;
-    if (lane < (-count & 3)) spots[count + lane] = {0.f, 0};  // fours are read at once
-    __syncwarp();
-    float norm = 0.f, dot[lanes] = {};
-    const float* mine = centroids + lane;
-    const int end = 32 * (lanes - 1) - (lane + 32 * (lanes - 1) < shape.units ? 0 : lane);  // units that are not there read another
-    #pragma unroll 2
-    for (int i = 0; i < count; i += 4) {
-      const float4 pair[2] = {((const float4*)(spots + i))[0], ((const float4*)(spots + i))[1]};
-      #pragma unroll
-      for (int e = 0; e < 4; e++) {
-        const float v = e & 1 ? pair[e / 2].z : pair[e / 2].x;
-        const float* c = mine + __float_as_int(e & 1 ? pair[e / 2].w : pair[e / 2].y);
-        norm = fmaf(v, v, norm);
-        #pragma unroll
-        for (int u = 0; u < lanes; u++)
-          dot[u] = fmaf(v, __ldg(c + (u + 1 < lanes || shape.units % 32 == 0 ? 32 * u : end)), dot[u]);
-      }
-    }
-    #pragma unroll
-    for (int u = 0; u < lanes; u++) {
-      const int n = lane + 32 * u;
-      s.dist[k][u] = n < shape.units ? norm - 2.f * dot[u] + layer.cc[s.network * shape.units + n] : 3e38f;
-    }
+    s.spots[k] = list_surface<k, TRACE>(a, s, map, spots, lane, at);
+    listed_distances<k>(a, s, spots, s.spots[k], lane);
   }
-  float best = 3e38f; int f = 1 << 30;
-  #pragma unroll
-  for (int u = 0; u < lanes; u++) if (s.dist[k][u] < best) { best = s.dist[k][u]; f = lane + 32 * u; }
-  const unsigned mine = __float_as_uint(fmaxf(best, 0.f)), least = lowest(mine);  // floats from 0 on are ordered as their bits are
-  f = lowest(mine == least ? f : 1 << 30);                                        // ties: the lowest unit
-  if (f >= shape.units) f = 0;  // nothing but NaN: the host will say so
-  const float distance = sqrtf(__uint_as_float(least));
-  const bool pass = distance < layer.th[s.network * shape.units + f];
+  float distance;
+  const int f = closest_unit<k>(s, lane, distance);
+  const bool pass = distance < a.layer[k].th[s.network * shape.units + f];
   s.fired[k] = f;
   if (TRACE && lane == 0) { a.winner[at * LAYERS + k] = f; a.distance[at * LAYERS + k] = distance; a.passed[at] = k + pass; }
   const int place = onward<k>(s.x);
@@ -191,135 +133,63 @@ __device__ __forceinline__ void up(const Args& a, State& s, int* scratch, Spot* 
   }
 }
 
-template <int k, bool TRACE>
-__device__ __forceinline__ void judge(const Args& a, State& s, int* scratch, int lane, float G, long long at) {
-  constexpr Shape shape = SHAPE[k];
-  const int* FT = scratch + shape.feedback_at + s.place[k] * shape.units;
-  float others = 0.f;
-  for (int n = lane; n < shape.units; n += 32)
-    if (n != s.fired[k] && FT[n] != NEVER) others += ex2((FT[n] - s.t) * s.rates[k].feedback);
-  s.S[k] = G * (1.f - warp_sum(others) / (shape.units > 1 ? shape.units - 1 : 1));
-  float* previous = (float*)scratch + shape.previous_at + s.place[k];
-  s.dS[k] = s.S[k] - *previous;
-  __syncwarp();
-  if (lane == 0) { *previous = s.S[k]; if (TRACE) a.S[at * LAYERS + k] = s.S[k]; }
-}
+// ---------------------------------------------------------------------- a recording
 
-template <int k>
-__device__ __forceinline__ void learn(const Args& a, State& s, const Spot* ts, Log log, Sum* shared, int lane) {
-  constexpr Shape shape = SHAPE[k];
-  constexpr int above = k + 1 < LAYERS ? k + 1 : k;
-  const Layer& layer = a.layer[k];
-  const float S = s.S[above], dS = s.dS[above];
-  const Rates& rates = s.rates[k];
-  const float gain = rates.alpha * dS + rates.beta * S, step = rates.gamma * dS + rates.delta * S;
-  const bool compete = (rates.flags & COMPETITION) && S >= -SLACK && dS >= -SLACK;
-  const int f = s.fired[k];
+// All maps and running sums as they are before the first event.
+template <bool TRACE>
+__device__ __forceinline__ void clear(State& s, int* scratch, int lane) {
+  for (int i = 4 * lane; i < SCRATCH; i += 128)
+    *(int4*)(scratch + i) = make_int4(i < PREVIOUS_AT ? NEVER : 0, i + 1 < PREVIOUS_AT ? NEVER : 0,
+                                      i + 2 < PREVIOUS_AT ? NEVER : 0, i + 3 < PREVIOUS_AT ? NEVER : 0);
+  if (TRACE) for (int i = SCRATCH + lane; i < TRACED; i += 32) scratch[i] = i < TRACED_PREVIOUS_AT ? NEVER : 0;
+  for (int i = lane; i < NEAR; i += 32) s.near[i] = NEVER;
   #pragma unroll
-  for (int u = 0; u < SHAPE[k].lanes; u++) {
-    const int n = lane + 32 * u;
-    if (n == f) s.dg[k][u] += gain;
-    if (n < shape.units && (n == f || compete)) {
-      const float th = layer.th[s.network * shape.units + n], distance = sqrtf(fmaxf(s.dist[k][u], 0.f));
-      if (n == f || distance < th) {
-        const float near = ex2(-(rates.flags & CENTRE ? distance : th - distance) * rates.d);
-        s.dth[k][u] += isinf(th) ? 0.f : n == f ? step * near : -step * near;
-      }
-    }
-  }
-  if constexpr (shape.wide) {
-    if (lane == 0) {
-      const long long at = SHAPE[k].wide_at * a.log_stride + s.logged[SHAPE[k].wide_at] - 1;
-      log.line[at].z = gain;
-      log.unit[at] = f;
-    }
-  } else {
-    if (gain != 0.f) for (int i = lane; i < s.spots[k]; i += 32) {
-      const Spot spot = ts[SHAPE[k].written_at + i];
-      const float value = gain * spot.value;
-      if constexpr (shape.sums_at >= 0) shared[SHAPE[k].sums_at + f * shape.entries + spot.at / shape.row] += exact(value);  // this warp's own
-      else add(layer.dc + (long long)s.network * shape.entries * shape.row + spot.at + f, value);
-    }
-  }
-}
-
-template <int k, bool TRACE>
-__device__ __forceinline__ void judge_all(const Args& a, State& s, int* scratch, int lane, float G, long long at) {
-  if constexpr (k < LAYERS) {
-    if constexpr (k > 0 || LAYERS == 1 || TRACE) judge<k, TRACE>(a, s, scratch, lane, G, at);
-    judge_all<k + 1, TRACE>(a, s, scratch, lane, G, at);
-  }
-}
-
-template <int k>
-__device__ __forceinline__ void learn_all(const Args& a, State& s, const Spot* ts, Log log, Sum* shared, int lane) {
-  if constexpr (k < LAYERS) { learn<k>(a, s, ts, log, shared, lane); learn_all<k + 1>(a, s, ts, log, shared, lane); }
-}
-
-// Sums of a wide layer over the events of one recording, from the last to the first; then what the warp summed up itself.
-template <int k>
-__device__ __forceinline__ void backward(const Args& a, State& s, Log log, int lane) {
-  if constexpr (k < LAYERS) {
-    constexpr Shape shape = SHAPE[k];
-    const Layer& layer = a.layer[k];
-    if constexpr (shape.wide) {
-      constexpr int q = SHAPE[k].wide_at;
-      float R[SHAPE[k].lanes] = {};
-      int later = s.last[q];
-      for (int top = s.logged[q]; top > 0; top -= 32) {  // lane l fetches the l-th event from there backwards
-        const int i = top - 1 - lane;
-        float4 line = make_float4(0.f, 0.f, 0.f, 0.f); int unit = 0;
-        if (i >= 0) { line = log.line[q * a.log_stride + i]; unit = log.unit[q * a.log_stride + i]; }
-        const int t = __float_as_int(line.w), next = __shfl_up_sync(ALL, t, 1);
-        const float fades = ex2((t - (lane ? next : later)) * s.rates[k].fade);
-        later = __shfl_sync(ALL, t, 31);
-        for (int e = 0; e < min(top, 32); e++) {
-          const float fade = __shfl_sync(ALL, fades, e), w = __shfl_sync(ALL, line.y, e), gain = __shfl_sync(ALL, line.z, e);
-          const int entry = __float_as_int(__shfl_sync(ALL, line.x, e)), f = __shfl_sync(ALL, unit, e);
-          #pragma unroll
-          for (int u = 0; u < SHAPE[k].lanes; u++) {
-            const int n = lane + 32 * u;
-            R[u] = R[u] * fade + (n == f ? gain : 0.f);
-            const float v = w * R[u];
-            if (n < shape.units && v != 0.f) add(layer.dc + ((long long)s.network * shape.entries + entry) * shape.row + n, v);
-          }
-        }
-      }
-    }
+  for (int w = 0; w < OWN_WIDE; w++) {
+    s.norm[w] = 0.f; s.last[w] = 0; s.logged[w] = 0;
     #pragma unroll
-    for (int u = 0; u < SHAPE[k].lanes; u++) {
-      const int n = lane + 32 * u;
-      if (n < shape.units) {
-        if (s.dg[k][u] != 0.f) add(layer.dg + s.network * shape.units + n, s.dg[k][u]);
-        if (s.dth[k][u] != 0.f) add(layer.dth + s.network * shape.units + n, s.dth[k][u]);
-      }
-      s.dg[k][u] = s.dth[k][u] = 0.f;
+    for (int u = 0; u < LANES; u++) s.dot[w][u] = 0.f;
+  }
+}
+
+struct Counts { int votes[SHAPE[TOP].lanes], kept[LAYERS]; };
+
+template <bool LEARN, bool TRACE>
+__device__ __forceinline__ void run_events(const Args& a, State& s, Counts& counts, int* scratch, Spot* ts, Log log, Sum* shared, int q, long long out, int lane) {
+  const int label = a.label[out];
+  const long long first = a.start[out], last = a.stop[out];
+  const int began = first < last ? a.t[first] : 0;
+  clear<TRACE>(s, scratch, lane);
+  __syncwarp();
+  for (long long i = first; i < last; i++) {
+    const long long at = TRACE ? a.trace_at[q] + i - first : 0;
+    s.t = (int)((unsigned)a.t[i] - (unsigned)began);  // clocks may wrap: only differences count
+    s.p = place_of(a.entry[i], s.x);
+    if (i + 1 < last) { int x[MAX_DIMENSIONS + 1]; place_of(a.entry[i + 1], x); look_ahead<0>(a, x, scratch, lane); }
+    int passed = 0;
+    up<0, LEARN, TRACE>(a, s, scratch, ts, log, lane, at, passed);
+    #pragma unroll
+    for (int k = 0; k < LAYERS; k++) counts.kept[k] += passed > k;
+    if (passed < LAYERS) continue;
+    const int f = s.fired[TOP];
+    #pragma unroll
+    for (int u = 0; u < SHAPE[TOP].lanes; u++) counts.votes[u] += lane + 32 * u == f;
+    if (LEARN || TRACE) {
+      __syncwarp();
+      judge_all<0, TRACE>(a, s, scratch, lane, sign_of(label, f), at);
+      if (LEARN) learn_all<0>(a, s, ts, log, shared, lane);
     }
-    backward<k + 1>(a, s, log, lane);
+    __syncwarp();
   }
 }
 
-template <int k>
-__device__ __forceinline__ void flush(const Args& a, const Sum* shared, int network) {
-  if constexpr (k < LAYERS) {
-    if constexpr (SHAPE[k].sums_at >= 0)
-      for (int i = threadIdx.x; i < SHAPE[k].entries * SHAPE[k].units; i += blockDim.x) {
-        Sum sum = 0;
-        for (int w = 0; w < (blockDim.x >> 5); w++) sum += shared[w * SUMS + SHAPE[k].sums_at + i];
-        const long long n = i / SHAPE[k].entries, j = i % SHAPE[k].entries;
-        if (sum != 0) atomicAdd(a.layer[k].dc + (network * (long long)SHAPE[k].entries + j) * SHAPE[k].row + n, sum);
-      }
-    flush<k + 1>(a, shared, network);
-  }
-}
-
-// The place of an input event; returned: its polarity.
-__device__ __forceinline__ int place_of(int entry, int* x) {
-  constexpr Shape input = SHAPE[0];
-  int rest = entry / input.polarities;
+template <bool LEARN>
+__device__ __forceinline__ void write_counts(const Args& a, const Counts& counts, int network, long long out, int lane) {
   #pragma unroll
-  for (int d = input.dimensions - 1; d >= 0; d--) { x[d] = rest % input.field[d]; rest /= input.field[d]; }
-  return entry % input.polarities;
+  for (int u = 0; u < SHAPE[TOP].lanes; u++)
+    if (lane + 32 * u < SHAPE[TOP].units) a.votes[out * SHAPE[TOP].units + lane + 32 * u] = counts.votes[u];
+  #pragma unroll
+  for (int k = 0; k < LAYERS; k++) if (lane == 0) a.kept[out * LAYERS + k] = counts.kept[k];
+  if (LEARN && lane == 0) atomicAdd(a.output + network, counts.kept[TOP]);
 }
 
 template <bool LEARN, bool TRACE>
@@ -347,55 +217,16 @@ __device__ __forceinline__ void run(const Args& a) {
     q = __shfl_sync(ALL, q, 0);
     if (q >= to) break;
     const long long out = (long long)network * a.recordings + q;
-    const int label = a.label[out];
-    const long long first = a.start[out], last = a.stop[out];
-    const int began = first < last ? a.t[first] : 0;
-    for (int i = 4 * lane; i < SCRATCH; i += 128)
-      *(int4*)(scratch + i) = make_int4(i < PREVIOUS_AT ? NEVER : 0, i + 1 < PREVIOUS_AT ? NEVER : 0,
-                                        i + 2 < PREVIOUS_AT ? NEVER : 0, i + 3 < PREVIOUS_AT ? NEVER : 0);
-    if (TRACE) for (int i = SCRATCH + lane; i < TRACED; i += 32) scratch[i] = i < TRACED_PREVIOUS_AT ? NEVER : 0;
-    for (int i = lane; i < NEAR; i += 32) s.near[i] = NEVER;
-    #pragma unroll
-    for (int w = 0; w < OWN_WIDE; w++) {
-      s.norm[w] = 0.f; s.last[w] = 0; s.logged[w] = 0;
-      #pragma unroll
-      for (int u = 0; u < LANES; u++) s.dot[w][u] = 0.f;
-    }
-    int votes[SHAPE[LAYERS - 1].lanes] = {}, kept[LAYERS] = {};
+    Counts counts = {};
+    run_events<LEARN, TRACE>(a, s, counts, scratch, ts, log, shared + warp * sums, q, out, lane);
+    write_counts<LEARN>(a, counts, network, out, lane);
     __syncwarp();
-    for (long long i = first; i < last; i++) {
-      const long long at = TRACE ? a.trace_at[q] + i - first : 0;
-      s.t = (int)((unsigned)a.t[i] - (unsigned)began);  // clocks may wrap: only differences count
-      s.p = place_of(a.entry[i], s.x);
-      if (i + 1 < last) { int x[MAX_DIMENSIONS + 1]; place_of(a.entry[i + 1], x); look_ahead<0>(a, x, scratch, lane); }
-      int passed = 0;
-      up<0, LEARN, TRACE>(a, s, scratch, ts, log, lane, at, passed);
-      #pragma unroll
-      for (int k = 0; k < LAYERS; k++) kept[k] += passed > k;
-      if (passed < LAYERS) continue;
-      const int f = s.fired[LAYERS - 1];
-      #pragma unroll
-      for (int u = 0; u < SHAPE[LAYERS - 1].lanes; u++) votes[u] += lane + 32 * u == f;
-      if (LEARN || TRACE) {
-        __syncwarp();
-        judge_all<0, TRACE>(a, s, scratch, lane, label < 0 || label == f ? 1.f : -1.f, at);
-        if (LEARN) learn_all<0>(a, s, ts, log, shared + warp * sums, lane);
-      }
-      __syncwarp();
-    }
-    #pragma unroll
-    for (int u = 0; u < SHAPE[LAYERS - 1].lanes; u++)
-      if (lane + 32 * u < SHAPE[LAYERS - 1].units) a.votes[out * SHAPE[LAYERS - 1].units + lane + 32 * u] = votes[u];
-    #pragma unroll
-    for (int k = 0; k < LAYERS; k++) if (lane == 0) a.kept[out * LAYERS + k] = kept[k];
-    if (LEARN && lane == 0) atomicAdd(a.output + network, kept[LAYERS - 1]);
-    __syncwarp();
-    if (LEARN) backward<0>(a, s, log, lane);
+    if (LEARN) give_all<0>(a, s, log, lane);
     __syncwarp();
   }
   if (sums) { __syncthreads(); flush<0>(a, shared, blockIdx.y); }
 }
 
-extern "C" __global__ void __launch_bounds__(128) infer(const __grid_constant__ Args a) { run<false, false>(a); }
-extern "C" __global__ void __launch_bounds__(128) trace(const __grid_constant__ Args a) { run<false, true>(a); }
-extern "C" __global__ void __launch_bounds__(128) train(const __grid_constant__ Args a) { run<true, false>(a); }
+extern "C" __global__ void __launch_bounds__(32 * GENERAL_WARPS) infer(const __grid_constant__ Args a) { run<false, false>(a); }
+extern "C" __global__ void __launch_bounds__(32 * GENERAL_WARPS) trace(const __grid_constant__ Args a) { run<false, true>(a); }
+extern "C" __global__ void __launch_bounds__(32 * GENERAL_WARPS) train(const __grid_constant__ Args a) { run<true, false>(a); }

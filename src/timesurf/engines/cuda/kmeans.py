@@ -14,7 +14,24 @@ _TOLERANCE = 1e-4  # of the mean variance: a smaller move of all centroids toget
 
 
 def kmeans(points: Array, units: int, seed: int, starts: int = 3) -> Array:
-    """Centroids, (units, entries), of points, (points, entries): the best of some starts."""
+    """Centroids of points: the best of some starts.
+
+    Parameters
+    ----------
+    points : array
+        One per row; further dimensions are flattened.
+    units : int
+        Centroids.
+    seed : int
+        Of the starts.
+    starts : int
+        How many.
+
+    Returns
+    -------
+    array
+        (units, entries).
+    """
     rng = np.random.default_rng(seed)
     x = cp.asarray(points.reshape(len(points), -1), dtype=np.float32)
     length = (x**2).sum(axis=1)

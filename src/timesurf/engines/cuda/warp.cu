@@ -1,7 +1,14 @@
-// What a warp does with a block of 32 events, lane = event, in both paths that go through the tensor cores. Follows card.cu.
+// What a warp does with a block of 32 events, lane = event, in both paths that go through the tensor cores. Follows card.cu and step.cu.
 
-// Distances come as a matrix product leaves them: event 8 i + j is row i of the lanes 4 j to 4 j + 3, each of which has the best of its
-// units. The closest unit of every row; ties: the lowest. Then one event a lane: its squared distance, and its unit.
+// Four distances of a lane become squared distances, |ts|^2 - 2 ts c + |c|^2, and the closest unit of each of its rows is kept.
+// A lane has rows lane / 4 + 8 i and units nt 8 + 2 (lane % 4) + {0, 1}.
+__device__ __forceinline__ void keep_closest(float* d, float norm, float2 length, int unit, float& best, int& closest) {
+  d[0] = fmaf(-2.f, d[0], norm + length.x); d[1] = fmaf(-2.f, d[1], norm + length.y);
+  if (d[0] < best) { best = d[0]; closest = unit; }
+  if (d[1] < best) { best = d[1]; closest = unit + 1; }
+}
+
+// The closest unit of every row, which four lanes share; ties: the lowest. Then one event per lane: its squared distance, and its unit.
 __device__ __forceinline__ void closest_of(float (&best)[4], int (&closest)[4], int lane, float& square, int& unit) {
   #pragma unroll
   for (int i = 0; i < 4; i++)
@@ -16,6 +23,14 @@ __device__ __forceinline__ void closest_of(float (&best)[4], int (&closest)[4], 
   square = __shfl_sync(ALL, mine, source);
   unit = __shfl_sync(ALL, mine_f, source);
 }
+
+// What an event adds at an entry of the last layer's surface: w = 1 - v_old. Times on the clock of the map; before base: never.
+__device__ __forceinline__ float added(int then, int base, int clock, float fade) {
+  return then < base ? 1.f : 1.f - ex2((float)(then - clock) * fade);
+}
+
+// The last lane of a set; lane 0 of an empty one.
+__device__ __forceinline__ int last_of(unsigned lanes) { return 31 - __clz(lanes | 1u); }
 
 // v(k) = sum over events j up to k of v(j) exp(-(t_k - t_j) / tau), for every class.
 template <int classes, int row>

@@ -1,0 +1,36 @@
+"""The kernels, as far as a compiler can tell. tests/gpu runs them."""
+
+import shutil
+import subprocess
+from importlib.resources import files
+
+import pytest
+
+from tests.engines.cuda.networks import DEEPER, DIGITS, FOUR, SENTENCES
+from timesurf.engines.cuda.blocks import blocks
+from timesurf.engines.cuda.deep import deep
+from timesurf.engines.cuda.general import plan
+
+
+def sources():
+    """Every kernel for some networks, by name."""
+    for name, stages in (("digits", DIGITS), ("sentences", SENTENCES)):
+        for deterministic in (False, True):
+            yield f"general, {name}, deterministic {deterministic}", plan(stages, deterministic).source
+    for learn, group, deterministic in ((True, 1, False), (True, 4, True), (False, 1, False), (False, 4, False)):
+        found = blocks(DIGITS, learn=learn, group=group, shared=101_376, deterministic=deterministic)
+        yield f"blocks, learn {learn}, group {group}", found.source
+    for learn, deterministic in ((True, False), (True, True), (False, False)):
+        for name, stages in (("three", DEEPER), ("four", FOUR)):
+            path = deep(stages, learn=learn, shared=166_912, deterministic=deterministic)
+            yield f"layer by layer, {name}, learn {learn}, deterministic {deterministic}", path.source
+    yield "simulator", files("timesurf.datasets").joinpath("exposure.cu").read_text()
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc, CUDA's compiler, is not here")
+@pytest.mark.parametrize(("name", "source"), [pytest.param(*pair, id=pair[0]) for pair in sources()])
+def test_kernels_compile(name, source, tmp_path):
+    (tmp_path / "kernels.cu").write_text(source)
+    words = ["nvcc", "-cubin", "-arch=sm_80", "-std=c++17", "-o", "kernels.cubin", "kernels.cu"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
