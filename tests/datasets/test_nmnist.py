@@ -53,7 +53,7 @@ def test_a_clock_that_runs_over_goes_on(tmp_path):
     [
         (b"\0" * 7, "cut short"),
         (encoded([40], [1], [0], [0]), r"event 0: \(40, 1\) lies off"),
-        (encoded([1, 1], [1, 1], [0, 0], [9, 3]), "event 1: time steps back"),
+        (encoded([1, 1], [1, 1], [0, 0], [9, 3]), "event 1: time decreases"),
     ],
 )
 def test_damaged_files_are_named(tmp_path, data, message):

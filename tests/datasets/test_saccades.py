@@ -117,7 +117,7 @@ def test_digits_are_made_once_and_kept(tmp_path, rng):
 
 
 def test_missing_or_strange_images_are_named(tmp_path):
-    with pytest.raises(EventError, match=r"mnist\.npz: MNIST is not there"):
+    with pytest.raises(EventError, match=r"mnist\.npz: MNIST was not found"):
         mnist.read(tmp_path)
     (tmp_path / "mnist.npz").write_bytes(b"no archive")
     with pytest.raises(EventError, match="is not MNIST"):

@@ -80,7 +80,7 @@ def test_anything_else_is_named_with_what_is_accepted(tmp_path):
     (tmp_path / "a.mp4").write_bytes(b"film")
     for what, message in (
         (tmp_path / "a.mp4", r"a\.mp4 is a file of no known format"),
-        (tmp_path / "b.es", r"b\.es is not there"),
+        (tmp_path / "b.es", r"b\.es does not exist"),
         (tmp_path, "a folder without train recordings"),
     ):
         with pytest.raises(EventError, match=rf"{message}.*\.aedat4.*N-MNIST.*tonic:NAME"):
