@@ -1,4 +1,4 @@
-"""Files made to harm: found by fuzzing, or by asking what a header could claim. All are errors; none takes memory."""
+"""Malicious files: found by fuzzing, or made to claim wrong sizes. All are errors, and none allocates much memory."""
 
 import io
 import struct
@@ -57,7 +57,7 @@ def test_headers_that_lie_are_refused(tmp_path, members, message):
 
 
 def test_offsets_whose_differences_run_over_are_refused(tmp_path):
-    offsets = np.array([0, 2**63 - 1, -(2**63), -1, 2])  # each step, in 64 bits, seems to lead on
+    offsets = np.array([0, 2**63 - 1, -(2**63), -1, 2])  # each difference, in 64 bits, seems positive
     with pytest.raises(EventError, match="recording 1 ends"):
         npz.read(archive(tmp_path / "a.npz", t=[1, 2], offsets=offsets))
 

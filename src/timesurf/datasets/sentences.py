@@ -168,12 +168,8 @@ def poisson(
         (recordings, width, height): which pixels are lit.
     labels : sequence
         One per recording.
-    seed : int or Generator
-        The same seed gives the same events.
-    duration : Time
-        Of each recording.
-    high, low : float
-        Firing rates of lit and of dark pixels, Hz.
+    seed, duration, high, low
+        As for `make`.
 
     Returns
     -------

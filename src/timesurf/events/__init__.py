@@ -164,6 +164,7 @@ class Recordings:
             if first <= last:
                 for values in self.arrays:
                     digest.update(repr((int(values[first]), int(values[last]))).encode())
+        self.release()
         return digest.hexdigest()[:16]
 
     @property

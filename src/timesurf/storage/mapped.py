@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,7 @@ class Spool:
             raise TypeError(f"A part of dtype {values.dtype} cannot follow parts of dtype {self._dtype}.")
         try:
             self._file.write(np.ascontiguousarray(values).data)
+            self._file.flush()
         except OSError as error:
             raise OSError(
                 error.errno,
@@ -77,8 +79,11 @@ class Spool:
         with self._file as file:
             if file.tell() == 0:
                 return np.empty(0, self._dtype)
-            file.flush()
             return np.memmap(file, self._dtype or np.uint8, mode="r")
+
+    def __del__(self) -> None:
+        with suppress(OSError):  # bytes for which there was no room
+            self._file.close()
 
 
 @dataclass(frozen=True, slots=True)
