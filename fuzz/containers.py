@@ -1,6 +1,6 @@
-"""Files taken apart and put together again: zip archives, `.npy` members and safetensors, with checksums made right.
+"""Files taken apart and put together again: zip archives, `.npy` members and safetensors, with correct checksums.
 
-Only what the seeds need is understood. Whatever else is met raises ValueError, and is then mutated as plain bytes.
+Only what the seeds need is supported. Anything else raises ValueError, and is then mutated as plain bytes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _MAGIC = b"\x93NUMPY"
 
 @dataclass
 class Member:
-    """A file inside a zip archive. What is None is computed; what is not may lie."""
+    """A file inside a zip archive. What is None is computed; what is given may be wrong."""
 
     name: bytes
-    stored: bytes  # as it lies in the archive: deflated if the method says so
+    stored: bytes  # as in the archive: deflated if the method says so
     method: int = 0  # 0: as it is, 8: deflated
     flags: int = 0
     size: int | None = None

@@ -1,7 +1,7 @@
-"""Changes to an input: `(bytes, random.Random) -> bytes`. Plain bytes for plain formats; in containers, inside.
+"""Changes to an input: `(bytes, random.Random) -> bytes`. Of containers, the content is changed.
 
-A flipped byte of an archive or of a model seldom gets past its first check. So containers are taken apart, one part is
-changed, and sizes and checksums are made right again: what is wrong then is what the part says.
+A flipped byte of an archive or of a model seldom passes the first check. So containers are taken apart, one part is
+changed, and sizes and checksums are corrected: only the content of the part is wrong then.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def plain(data: bytes, rng: Random) -> bytes:
 
 
 def number(data: bytes, rng: Random) -> bytes:
-    """A number of 1 to 8 bytes overwritten with one that is often trouble."""
+    """A number of 1 to 8 bytes overwritten with one that often causes trouble."""
     if rng.random() < 0.3:
         word = struct.pack(rng.choice("<>") + "d", rng.choice(FLOATS))
     else:
@@ -73,7 +73,7 @@ _DEEP = ["(" * 90, "-" * 9000, "[" * 300, "{" * 60, "~" * 3000, "1" * 5000, "0x"
 
 
 def npz(data: bytes, rng: Random) -> bytes:
-    """A change to an archive of arrays: to a member's header, data, name, packing, or what the archive says of it."""
+    """A change to an archive of arrays: to a member's header, data, name, compression or entry in the archive."""
     try:
         members = unzip(data)
         for _ in range(rng.randint(1, 3)):
@@ -150,7 +150,7 @@ def _npy(header: str, body: bytes, rng: Random) -> bytes:
 
 
 def _resized(content: bytes, rng: Random) -> bytes:
-    """An array that is longer or shorter, and says so."""
+    """An array that is longer or shorter, with a header to match."""
     header, body = npy_parts(content)
     items = int(header[header.find("(") + 1 : header.find(",", header.find("("))])
     item = len(body) // max(items, 1)
@@ -161,7 +161,7 @@ def _resized(content: bytes, rng: Random) -> bytes:
 
 @cache
 def bomb(name: bytes, digits: int) -> Member:
-    """A small member that unpacks to 10**digits zeros, and says so."""
+    """A small member that unpacks to 10**digits zeros, with a header to match."""
     header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({10**digits},), }}"
     return Member(name, b"").holding(npy(header, bytes(10**digits)), deflated=True)
 
@@ -195,7 +195,7 @@ _VALUES: list[Any] = [
 
 
 def tree(value: Any, rng: Random) -> Any:
-    """One change somewhere in what JSON can say; the value itself is changed where it can be."""
+    """One change somewhere in a JSON value, which is changed in place where possible."""
     places = list(_places(value))
     if not places or rng.random() < 0.01:
         return rng.choice(_VALUES)
@@ -227,7 +227,7 @@ def _places(value: Any, depth: int = 0) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """JSON of a value, with what `@deep` stands for."""
+    """JSON of a value, with `@deep` replaced by nested lists."""
     text = json.dumps(value)
     while (at := text.find('"@deep')) >= 0:
         end = text.index('"', at + 1)
@@ -237,7 +237,7 @@ def text_of(value: Any) -> str:
 
 
 def network(data: bytes, rng: Random) -> bytes:
-    """A change to a model file: to what it says of its network or its tensors, or to the tensors themselves."""
+    """A change to a model file: to the description of its network or its tensors, or to the tensors themselves."""
     try:
         about, tensors, body = model_parts(data)
         kind = rng.randrange(10)
@@ -255,7 +255,7 @@ def network(data: bytes, rng: Random) -> bytes:
 
 
 def signed(about: Any, tensors: Any, body: bytes) -> bytes:
-    """A model file whose checksum, where model files have one, is right."""
+    """A model file with a correct checksum, where model files have one."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
@@ -283,7 +283,7 @@ _CSV = ["t,x,y,on", "-1", "65535", "65536", str(2**63), "1e3", ",", ",,", "\n", 
 
 
 def tokens(words: list[str]) -> Mutator:
-    """A change to text: a word of these put in or in place of another, or a change to its bytes."""
+    """A change to text: one of these words inserted or put in place of another, or a change to its bytes."""
 
     def change(data: bytes, rng: Random) -> bytes:
         if rng.random() < 0.4 or not data:
@@ -299,7 +299,7 @@ toml, csv = tokens(_TOML), tokens(_CSV)
 
 
 def nmnist(data: bytes, rng: Random) -> bytes:
-    """A change to N-MNIST's 5 bytes an event; now and then the events are put in order, so that some files are good."""
+    """A change to N-MNIST's 5 bytes per event; sometimes the events are sorted, so that some files are good."""
     if rng.random() < 0.7:
         return plain(data, rng)
     events = [data[i : i + 5] for i in range(0, len(data) - 4, 5)]

@@ -1,14 +1,14 @@
 """Fuzz the readers of timesurf: recordings, data sets, camera files, configurations and models.
 
-Each target runs in a process of its own, one after another. An input that ends the process, or is not done within
-ten seconds, is a finding like any other. What was found is kept, and can be tried again with --again FILE.
+Each target runs in a separate process, one after another. An input that ends the process, or takes longer than ten
+seconds, is a finding like any other. Findings are stored, and can be tried again with --again FILE.
 
     python fuzz/run.py --seconds 60                        every target for a minute
     python fuzz/run.py --target npz --runs 100000
     python fuzz/run.py --inputs 10000000 --json fuzz.json  ten million inputs over all targets
     python fuzz/run.py --target npz --again fuzz/found/npz/0a1b2c3d4e5f
 
-Ends with status 1 if anything was found. With atheris (pip install 'timesurf[fuzz]') inputs are chosen by coverage;
+Exits with status 1 if anything was found. With atheris (pip install 'timesurf[fuzz]') inputs are chosen by coverage;
 without it, or with --plain, the same changes are made at random.
 """
 
@@ -39,17 +39,17 @@ from trial import FACTOR
 
 HERE = Path(__file__).parent
 HANGS = 10  # seconds for one input
-MOST_DEATHS = 10  # of a target's process, before it is given up
-INPUTS_A_PROCESS = 200_000  # libFuzzer's own memory grows, and counts against the limit that inputs are held to
+MOST_DEATHS = 10  # of a target's process, before the target is skipped
+INPUTS_PER_PROCESS = 200_000  # libFuzzer's own memory grows, and counts towards the limit for inputs
 
 
 def main() -> int:
-    """Read the arguments, run the targets, print and keep what came of it."""
+    """Read the arguments, run the targets, print and store the findings."""
     given = _arguments()
     names = given.target or list(TARGETS)
     if given.again:
         TARGETS[names[0]].read(_placed(given.again, names[0]))
-        print("Read well.")
+        print("Read without an error.")
         return 0
     runs = given.runs if given.inputs is None else -(-given.inputs // len(names))
     results = {}
@@ -57,7 +57,7 @@ def main() -> int:
         results[name] = fuzz(
             name, runs=runs, seconds=given.seconds, seed=given.seed, plain=given.plain, keep=given.keep
         )
-        _say(name, results[name])
+        _print(name, results[name])
         if given.json:
             about = {"seed": given.seed, "guided": not given.plain, "machine": machine.describe(), "targets": results}
             given.json.write_text(json.dumps(about, indent=1) + "\n")
@@ -69,16 +69,14 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", action="append", choices=TARGETS, metavar="NAME", help=f"{', '.join(TARGETS)}; all")
     much = parser.add_mutually_exclusive_group()
-    much.add_argument("--seconds", type=float, help="how long each target runs; 30 if nothing is said")
-    much.add_argument("--runs", type=int, help="how many inputs each target gets")
-    much.add_argument("--inputs", type=int, help="how many inputs all targets get together")
-    parser.add_argument("--seed", type=int, default=0, help="of the changes; 0")
+    much.add_argument("--seconds", type=float, help="how long each target runs; default: 30")
+    much.add_argument("--runs", type=int, help="inputs per target")
+    much.add_argument("--inputs", type=int, help="inputs of all targets together")
+    parser.add_argument("--seed", type=int, default=0, help="of the random changes; default: 0")
     parser.add_argument("--plain", action="store_true", help="without atheris")
-    parser.add_argument(
-        "--keep", type=Path, default=HERE / "found", help="folder for inputs that were found; fuzz/found"
-    )
+    parser.add_argument("--keep", type=Path, default=HERE / "found", help="folder for findings; default: fuzz/found")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")
-    parser.add_argument("--again", type=Path, metavar="FILE", help="read one input with the target, and end")
+    parser.add_argument("--again", type=Path, metavar="FILE", help="read one input with the target, and exit")
     given = parser.parse_args()
     if given.again and len(given.target or []) != 1:
         parser.error("--again needs one --target")
@@ -89,12 +87,12 @@ def _arguments() -> argparse.Namespace:
 
 
 def _placed(file: Path, name: str) -> Path:
-    """The input under the name that its target reads it by."""
+    """A copy of the input, under the name that its target expects."""
     return Path(shutil.copy(file, Path(tempfile.mkdtemp()) / TARGETS[name].file))
 
 
 def fuzz(name: str, *, runs: int | None, seconds: float | None, seed: int, plain: bool, keep: Path) -> dict[str, Any]:
-    """Run one target until enough was tried, in one process after another; again where an input ended it."""
+    """Run one target on the wanted number of inputs, in a new process whenever an input ended the last one."""
     total: dict[str, Any] = {
         "inputs": 0, "refused": 0, "findings": {}, "slowest_s": 0.0, "memory_beyond_file": 0,
         "memory_allowed": f"{FACTOR} x file + {TARGETS[name].spare >> 20} MiB", "seeds": [], "ended_by_itself": 0,
@@ -104,7 +102,7 @@ def fuzz(name: str, *, runs: int | None, seconds: float | None, seed: int, plain
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None, prefix="fuzz.") as place:
         while deaths < MOST_DEATHS:
             left = None if seconds is None else seconds - (time.monotonic() - began)
-            more = INPUTS_A_PROCESS if runs is None else min(runs - total["inputs"], INPUTS_A_PROCESS)
+            more = INPUTS_PER_PROCESS if runs is None else min(runs - total["inputs"], INPUTS_PER_PROCESS)
             if (left is not None and left <= 0) or more <= 0:
                 break
             folder = Path(place) / str(process)
@@ -122,14 +120,14 @@ def fuzz(name: str, *, runs: int | None, seconds: float | None, seed: int, plain
             else:
                 total["ended_by_itself"] += 1
         else:
-            total["findings"][f"given up: its process ended {deaths} times"] = str(keep / name)
+            total["findings"][f"skipped: its process died {deaths} times"] = str(keep / name)
     total["seconds"] = time.monotonic() - began
     total["inputs_per_s"] = total["inputs"] / total["seconds"]
     return total
 
 
 def repeats(name: str, file: Path) -> bool:
-    """Whether an input ends a fresh process too. If not, the fuzzer did: its own memory counts against the limit."""
+    """Whether an input ends a new process too. If not, the fuzzer did: its own memory counts towards the limit."""
     code = (
         f"import sys; sys.path.insert(0, {str(HERE)!r}); from pathlib import Path; import targets\n"
         f"try: targets.TARGETS[{name!r}].read(Path({str(_placed(file, name))!r}))\n"
@@ -139,15 +137,15 @@ def repeats(name: str, file: Path) -> bool:
 
 
 def _process(name: str, folder: Path, runs: int, seconds: float | None, seed: int, plain: bool) -> str | None:
-    """One process for the target; how it died, if it did."""
+    """Run one process for the target; returns how it died, if it did."""
     command = [sys.executable, str(HERE / "worker.py"), name, str(folder), "--seed", str(seed)]
     command += ["--plain"] * plain
     command += ["--runs", str(runs)]
     command += [] if seconds is None else ["--seconds", str(seconds)]
-    said: deque[str] = deque(maxlen=50)  # libraries may say a word for every input
+    output: deque[str] = deque(maxlen=50)  # libraries may print a line for every input
     quiet = {**os.environ, "RUST_BACKTRACE": "0"}
     with subprocess.Popen(command, stdout=PIPE, stderr=STDOUT, text=True, errors="replace", env=quiet) as process:
-        listener = threading.Thread(target=said.extend, args=(process.stdout,))
+        listener = threading.Thread(target=output.extend, args=(process.stdout,))
         listener.start()
         count, since = b"", time.monotonic()
         while process.poll() is None:
@@ -162,15 +160,15 @@ def _process(name: str, folder: Path, runs: int, seconds: float | None, seed: in
         listener.join()
     if process.returncode == 0:
         return None
-    words = [line for line in said if line.strip()]
-    if not (folder / "figures.json").exists():  # it never began: no finding, but a broken fuzzer
-        raise SystemExit(f"{name}: {''.join(words[-20:])}")
-    last = next((line for line in reversed(words) if "panicked" in line or "Error" in line), words[-1] if words else "")
+    lines = [line for line in output if line.strip()]
+    if not (folder / "figures.json").exists():  # it never started: the fuzzer is broken
+        raise SystemExit(f"{name}: {''.join(lines[-20:])}")
+    last = next((line for line in reversed(lines) if "panicked" in line or "Error" in line), lines[-1] if lines else "")
     return f"process ended with {process.returncode}: {last.strip()[:120]}"
 
 
 def _add(total: dict[str, Any], folder: Path, keep: Path) -> None:
-    """What a process noted of itself."""
+    """Add the figures that a process wrote."""
     total["inputs"] += int.from_bytes((folder / "count").read_bytes(), "little")
     figures = json.loads((folder / "figures.json").read_text())
     total["refused"] += figures["refused"]
@@ -185,14 +183,14 @@ def _kept(file: Path, keep: Path) -> str:
     return str(shutil.copy(file, keep / hashlib.sha256(file.read_bytes()).hexdigest()[:12]))
 
 
-def _say(name: str, result: dict[str, Any]) -> None:
+def _print(name: str, result: dict[str, Any]) -> None:
     print(f"{name}: {result['inputs']:,} inputs, {result['inputs_per_s']:,.0f}/s", flush=True)
     for what, file in result["findings"].items():
         print(f"  {what}\n    {file}", flush=True)
 
 
 def table(results: dict[str, Any]) -> Table:
-    """Figures, one target a line."""
+    """Figures, one target per line."""
     made = Table("target", box=None)
     for title in ("inputs", "refused", "crashes", "slowest", "memory beyond the file", "allowed", "inputs/s"):
         made.add_column(title, justify="right")

@@ -28,7 +28,7 @@ def archive(*, deflated: bool = False, **arrays: Any) -> bytes:
         content = io.BytesIO()
         np.save(content, np.asarray(values))
         header, _, body = content.getvalue().partition(b"}")
-        text = header[10:] + b"}\n"  # NumPy fills the header up with spaces: the seeds do without
+        text = header[10:] + b"}\n"  # NumPy pads the header with spaces; the seeds do not need them
         one = header[:8] + struct.pack("<H", len(text)) + text + body.lstrip(b" ").removeprefix(b"\n")
         members.append(Member(f"{name}.npy".encode(), b"").holding(one, deflated=deflated))
     return zipped(members)
@@ -40,7 +40,7 @@ def nmnist(*events: tuple[int, int, int, int]) -> bytes:
 
 
 def network(layers: list[Any], field: tuple[int, ...], classes: list[Any], path: Path) -> None:
-    """A model of some numbers."""
+    """A small model."""
     made = Network(layers, field, 1, classes)
     made.parameters = Parameters.of(
         [np.full((s.units, *s.surface_shape), 0.5) for s in made.stages], [np.ones(s.units) for s in made.stages]
@@ -61,7 +61,7 @@ def checkpoint(path: Path) -> None:
 
 
 def main() -> None:
-    """Write all."""
+    """Write all seeds."""
     for name in (
         "npz",
         "poker",

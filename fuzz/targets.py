@@ -1,11 +1,12 @@
 """What is fuzzed: every reader of files, each a function that takes a path.
 
-A target may end well, or with an error of timesurf or of the system; whatever else comes out is a finding. What ended
-well must keep its promises: times in order, coordinates on the field, parameters finite, thresholds not negative.
+A target may succeed, or raise an error of timesurf or of the system; any other error is a finding. What was read must
+keep its promises: times in order, coordinates on the field, parameters finite, thresholds not negative.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,25 +31,26 @@ class Target:
     """A reader and how inputs for it are made."""
 
     read: Callable[[Path], None]
-    file: str  # name of the input's file: readers go by its suffix
+    file: str  # name of the input's file: readers choose the format by its suffix
     mutate: mutate.Mutator
-    spare: int = 4 << 20  # bytes that it may allocate beyond 10 times the file: the parsers' own, mostly
+    spare: int = 4 << 20  # bytes that it may allocate beyond 10 times the file, mostly for parsers
 
 
 def _events(recordings: Recordings) -> None:
-    """The promises of `Recordings`, checked in other words than it does."""
+    """The promises of `Recordings`, checked by other code than its own."""
     _promise(len(recordings) >= 1 and recordings.polarities >= 1, "nothing in it")
+    _promise(math.prod(recordings.field) * recordings.polarities < 2**31, "a field beyond the bound")
     t, counts = recordings.t, recordings.counts
     _promise(bool((counts >= 0).all()) and sum(counts.tolist()) == len(t), "offsets that overlap")
     for x, size in zip((*recordings.coords, recordings.p), (*recordings.field, recordings.polarities), strict=True):
         _promise(len(x) == len(t), "arrays of different lengths")
         _promise(not len(x) or (int(x.min()) >= 0 and int(x.max()) < size), "coordinates off the field")
-    _promise(not len(t) or (int(t.min()) >= 0 and int(t.max()) < 2**62), "times beyond all clocks")
+    _promise(not len(t) or (int(t.min()) >= 0 and int(t.max()) < 2**62), "times beyond the bound")
     for r in np.flatnonzero(counts > 1)[:100].tolist():
         times = recordings[r].t
         _promise(bool((times[1:] >= times[:-1]).all()), "times out of order")
     labels = recordings.labels
-    _promise(labels is None or len(labels.tolist()) == len(recordings), "labels for others")
+    _promise(labels is None or len(labels.tolist()) == len(recordings), "a wrong number of labels")
 
 
 def _promise(kept: bool, what: str) -> None:
@@ -86,7 +88,7 @@ def _read_model(path: Path) -> None:
     _promise(bool(np.isfinite(network.rule.per_layer(len(network.stages))).all()), "no rates")
     _promise(network.classes.dtype != object and len(network.classes) == network.stages[-1].units, "no classes")
     _promise(all(isinstance(line, dict) for line in network.history), "no history")
-    network.shuffler()  # the seed is one
+    network.shuffler()  # the seed is valid
     _promise(bool(repr(network) and network._repr_html_()), "no name")
 
 
@@ -111,7 +113,9 @@ def _read_config(path: Path) -> None:
     """The settings of `timesurf train`, up to where training would begin."""
     import typer
 
-    with suppress(typer.BadParameter.__base__, typer.Exit):  # what the command line says of settings, and of --help
+    with suppress(
+        typer.BadParameter.__base__, typer.Exit
+    ):  # how the command line refuses settings, and ends after --help
         _train().make_context("train", ["digits.npz", "--model", "digits.tsf", "--config", str(path)])
 
 
@@ -140,7 +144,7 @@ _LABELS: list[Any] = [0, "a", 2.5, None, [1], [1, 2], 1 << 70, -1]
 
 
 class _Dataset:
-    """Something that looks like one of tonic's data sets, made from bytes: sensor, recordings, then each of them."""
+    """An object like tonic's data sets, made from bytes: size of the sensor, number of recordings, then each one."""
 
     def __init__(self, content: bytes) -> None:
         sensor, number, *_ = content + b"\0\0"

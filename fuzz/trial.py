@@ -1,4 +1,4 @@
-"""One input after another through a target: what came of it, how long it took, what it allocated."""
+"""Runs a target on one input after another, and records results, time and memory."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pathlib import Path
 
 from targets import REFUSED, Target
 
-FACTOR = 10  # a reader may allocate so many times the file, and what the target has to spare
-TRACED = 16  # one input in so many is read under tracemalloc, which sees all of Python's and NumPy's allocations
-ROOM = 512 << 20  # bytes of address space beyond what the process began with: more is refused by the system
-MOST_KEPT = 20  # inputs kept of what was found
+FACTOR = 10  # a reader may allocate this many times the file, plus the target's `spare`
+TRACED = 16  # every n-th input is read under tracemalloc, which sees all allocations of Python and NumPy
+ROOM = 512 << 20  # bytes of address space beyond those at the start: the system refuses more
+MOST_KEPT = 20  # findings whose inputs are stored
 
 
 class Trial:
-    """Runs a target on inputs, and keeps the figures in a folder as it goes, in case an input ends the process.
+    """Runs a target on inputs, and stores the figures in a folder on the way, in case an input ends the process.
 
-    `input file` holds the input that is being read, `count` (8 bytes) how many there were, `figures.json` the rest.
+    The target's file holds the present input, `count` (8 bytes) the number of inputs, `figures.json` the rest.
     """
 
     def __init__(self, target: Target, folder: Path, *, runs: int | None, seconds: float | None) -> None:
@@ -32,7 +32,7 @@ class Trial:
         self.path = folder / target.file
         self.count, self.refused = 0, 0
         self.slowest, self.memory = 0.0, 0
-        self.findings: dict[str, str] = {}  # what went wrong, in one line: the input's file
+        self.findings: dict[str, str] = {}  # by what went wrong, in one line: the file of the input
         self._kinds: set[str] = set()
         (folder / "count").write_bytes(bytes(8))
         with (folder / "count").open("r+b") as file:
@@ -42,7 +42,7 @@ class Trial:
         self._next_note = 0.0
 
     def warm(self, seeds: list[bytes]) -> None:
-        """Read the seeds once, so that what is imported and kept on first use is not counted; then bound memory."""
+        """Read the seeds once, so that imports and caches on first use are not counted; then limit memory."""
         for data in seeds:
             self.path.write_bytes(data)
             self.target.read(self.path)  # a seed is a good file
@@ -53,7 +53,7 @@ class Trial:
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
     def __call__(self, data: bytes) -> str:
-        """Try one input: in one line without numbers, what came of it."""
+        """Try one input; returns the result in one line without numbers."""
         with open(self.path, "wb", buffering=0) as file:
             file.write(data)
         traced = self.count % TRACED == 0
@@ -62,7 +62,7 @@ class Trial:
         began = time.perf_counter()
         try:
             outcome = self._read()
-        except Exception as error:  # recorded as a finding; MemoryError, RecursionError and AssertionError among them
+        except Exception as error:  # recorded as a finding, also MemoryError, RecursionError and AssertionError
             outcome = self._found(error, data)
         took = time.perf_counter() - began
         if traced:
@@ -80,7 +80,7 @@ class Trial:
 
     @property
     def over(self) -> bool:
-        """Whether enough was tried."""
+        """Whether all inputs, or the time, are used up."""
         return (self.runs is not None and self.count >= self.runs) or (
             self.until is not None and time.monotonic() >= self.until
         )
@@ -118,7 +118,7 @@ class Trial:
         return name
 
     def note(self) -> None:
-        """Keep the figures so far."""
+        """Store the figures so far."""
         figures = {
             "refused": self.refused, "slowest_s": self.slowest, "memory_beyond_file": self.memory,
             "findings": self.findings,

@@ -1,7 +1,7 @@
-"""Fuzz one target in this process, until enough was tried; `run.py` starts it, and watches.
+"""Fuzz one target in this process; `run.py` starts and watches it.
 
-With atheris, inputs are chosen by what they reach in the readers' code. Without it, by what the readers say of them: an
-input that is refused in new words is kept, and changed further.
+With atheris, inputs are chosen by the code that they reach. Without it, by the readers' error messages: an input that
+gives a new message is kept, and changed further.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 
 CORPUS = Path(__file__).parent / "corpus"
 LARGEST = 1 << 16  # bytes of an input
-_KEPT = 2000  # inputs that said something new
-_LOOKED_INTO = [
+_KEPT = 2000  # inputs with a new result
+_INSTRUMENTED = [
     "timesurf.io", "timesurf.datasets.nmnist", "timesurf.datasets.mnist", "timesurf.datasets.poker",
     "timesurf.datasets.sources", "timesurf.events", "timesurf.layers", "timesurf.modelfile", "timesurf.rule",
     "timesurf.times", "timesurf.cli.app", "zipfile", "tomllib",
@@ -26,7 +26,7 @@ _LOOKED_INTO = [
 
 
 def main() -> None:
-    """Read the arguments and go."""
+    """Read the arguments and fuzz."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target")
     parser.add_argument("folder", type=Path)
@@ -38,8 +38,8 @@ def main() -> None:
     atheris: Any = None
     if not given.plain:
         import atheris
-    with atheris.instrument_imports(include=_LOOKED_INTO) if atheris else nullcontext():
-        import timesurf.cli  # noqa: F401  imported here, to be looked into as well
+    with atheris.instrument_imports(include=_INSTRUMENTED) if atheris else nullcontext():
+        import timesurf.cli  # noqa: F401  imported here, to be instrumented as well
         from targets import TARGETS
         from trial import Trial
     target = TARGETS[given.target]
@@ -78,7 +78,7 @@ def _guided(
         if rng.random() < 0.2:
             return atheris.Mutate(data, largest)
         if rng.random() < 0.4:
-            data = rng.choice(seeds)  # what is refused reaches more code than what is good, and would soon be all
+            data = rng.choice(seeds)  # refused inputs reach more code than good ones, and would soon be the only ones
         for _ in range(rng.choice((1, 1, 2, 4))):
             data = mutate(data, rng)
         return data[:largest]

@@ -1,10 +1,10 @@
-"""Faults, injected for real into training runs of their own, and what was left afterwards.
+"""Real faults, injected into training runs, and checks of what is left afterwards.
 
     python -m tests.faults --times 50 --json faults.json
 
-Each fault is a function that injects it once, asserts that nothing was lost and says how it ended;
-`tests/test_faults.py` does so a few times. What cannot be injected here (a small file system needs the right to mount
-one) is skipped with a reason.
+Each fault is a function that injects it once, asserts that nothing was lost and returns how the run ended;
+`tests/test_faults.py` calls each a few times. A fault that cannot be injected on this machine (a small file system
+needs the right to mount one) is skipped with a reason.
 """
 
 import argparse
@@ -34,7 +34,7 @@ class SkippedError(Exception):
 
 
 class Runs:
-    """One training, and how it ends when nothing happens to it; in batches or online."""
+    """One training, in batches or online, and how it ends without a fault."""
 
     def __init__(self, folder, *, batch_size):
         self.folder, self.batch_size = Path(folder), batch_size
@@ -44,7 +44,7 @@ class Runs:
         self.last = self.reached(self.folder / "right")
         self.number = 0
 
-    def words(self, place, *more):
+    def command(self, place, *more):
         train = ["train", self.data, "--preset", "sentences", "--model", place / "m.tsf", "--passes", 4, "--every", 10]
         batches = ["--batch-size", self.batch_size] if self.batch_size else []
         return [sys.executable, "-m", "timesurf", *map(str, [*train, *batches, "--validation", 0.1, *more])]
@@ -53,21 +53,21 @@ class Runs:
         place.mkdir(exist_ok=True)
         environment = os.environ | {"NUMBA_NUM_THREADS": str(threads)}
         out = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
-        return subprocess.Popen(self.words(place, *more), env=environment, **out)
+        return subprocess.Popen(self.command(place, *more), env=environment, **out)
 
     def finish(self, place, *more, threads=2):
         """The bytes of the model that it ends with."""
         process = self.start(place, *more, threads=threads)
-        said, _ = process.communicate(timeout=300)
-        assert process.returncode == 0, said
+        output, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, output
         return (place / "m.tsf").read_bytes()
 
     def reached(self, place):
-        """Recordings that the newest checkpoint has learnt from."""
+        """Recordings that the newest checkpoint has learned from."""
         return max((int(path.stem.split("-")[1]) for path in place.rglob("checkpoint-*.tsf")), default=0)
 
     def moment(self, process, place, rng):
-        """Wait until a random one in the life of a run, however fast this machine is at the time."""
+        """Wait until a random moment of a run, however fast this machine is at the time."""
         wanted = rng.integers(-self.last // 10, self.last - 10)
         while self.reached(place) < wanted and process.poll() is None:
             time.sleep(0.002)
@@ -79,11 +79,11 @@ class Runs:
 
     def resumes_to_the_same(self, place):
         for path in place.rglob("*.tsf"):
-            Network.load(path)  # whole, each of them
+            Network.load(path)  # each of them is complete
         found = list(place.rglob("checkpoint-*.tsf"))
         assert self.finish(place, "--resume", threads=1) == self.right
         shutil.rmtree(place)
-        return "resumed" if found else "no checkpoint yet, begun anew"
+        return "resumed" if found else "no checkpoint yet, started again"
 
 
 def killed(runs, rng):
@@ -128,7 +128,7 @@ while True: network.save({path!r})
     assert (place / "m.tsf").read_bytes() == runs.right
     half = [name for name in os.listdir(place) if name != "m.tsf"]
     shutil.rmtree(place)
-    return "in the middle of a file" if half else "between two"
+    return "while a file was written" if half else "between two files"
 
 
 def interrupted_twice(runs, rng):
@@ -139,14 +139,14 @@ def interrupted_twice(runs, rng):
     for _ in range(2):
         process.send_signal(signal.SIGINT)
         time.sleep(rng.uniform(0, 0.2))
-    said, _ = process.communicate(timeout=60)
-    assert process.returncode in (0, 130, -signal.SIGINT), said
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode in (0, 130, -signal.SIGINT), output
     return runs.resumes_to_the_same(place)
 
 
 @contextmanager
-def spoilt_data(runs):
-    """The data file is whole again afterwards."""
+def damaged_data(runs):
+    """The data file is restored afterwards."""
     whole = runs.data.read_bytes()
     try:
         yield len(whole)
@@ -157,38 +157,38 @@ def spoilt_data(runs):
 def truncated(runs, rng):
     """the data file cut short while it is mapped into memory"""
     place = runs.place()
-    with spoilt_data(runs) as size:
+    with damaged_data(runs) as size:
         process = runs.start(place)
         runs.moment(process, place, rng)
         os.truncate(runs.data, int(rng.integers(0, size)))
-        process.communicate(timeout=60)  # ends with a bus error, or does not touch what is gone
+        process.communicate(timeout=60)  # ends with a bus error, or does not read what is gone
         code = process.returncode
         assert code in (0, 2, -signal.SIGBUS)
         if code != 0:
             process = runs.start(place, "--resume")
-            said, _ = process.communicate(timeout=60)
-            assert process.returncode == 2, said
-            assert "data.npz" in said
-    how = {0: "not touched", 2: "an error", -signal.SIGBUS: "bus error"}[code]
+            output, _ = process.communicate(timeout=60)
+            assert process.returncode == 2, output
+            assert "data.npz" in output
+    how = {0: "not read", 2: "an error", -signal.SIGBUS: "bus error"}[code]
     return f"{how}, {runs.resumes_to_the_same(place)}"
 
 
 def replaced(runs, rng):
     """the data file replaced by another while it is mapped"""
     place = runs.place()
-    with spoilt_data(runs):
+    with damaged_data(runs):
         process = runs.start(place)
         runs.moment(process, place, rng)
         npz.write(runs.data, sentences.make(160, seed=1, duration="20 ms"))
-        said, _ = process.communicate(timeout=60)
-        assert process.returncode == 0, said
-        if (place / "m.tsf").read_bytes() != runs.right:  # opened before, the file is still there for it
+        output, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, output
+        if (place / "m.tsf").read_bytes() != runs.right:  # a file that was opened before still exists for the process
             shutil.rmtree(place)
-            return "before it was opened: learnt from the other"
+            return "before it was opened: learned from the other file"
         process = runs.start(place, "--resume")
-        said, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=60)
         assert process.returncode == 2
-        assert "Cannot resume: recordings" in " ".join(said.split())
+        assert "Cannot resume: recordings" in " ".join(output.split())
     return runs.resumes_to_the_same(place)
 
 
@@ -198,15 +198,15 @@ def overwritten(runs, rng):
     with zipfile.ZipFile(runs.data) as archive:
         first = min(member.header_offset for member in archive.infolist()) + 512
         last = archive.start_dir
-    with spoilt_data(runs):
+    with damaged_data(runs):
         process = runs.start(place)
         runs.moment(process, place, rng)
         with runs.data.open("r+b") as file:
             file.seek(first)
             file.write(rng.bytes(last - first))
-        said, _ = process.communicate(timeout=60)
-        assert process.returncode in (0, 2), said
-        assert process.returncode == 0 or "written to" in " ".join(said.split()) or "data.npz" in said, said
+        output, _ = process.communicate(timeout=60)
+        assert process.returncode in (0, 2), output
+        assert process.returncode == 0 or "written to" in " ".join(output.split()) or "data.npz" in output, output
     if process.returncode == 0:
         assert (place / "m.tsf").read_bytes() == runs.right
         shutil.rmtree(place)
@@ -228,24 +228,24 @@ data = sentences.make(40, seed=0, duration="20 ms")
 SENTENCES.network(data, sentences.TASK1, 0).fit(data, passes=1, batch_size=20)
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (size + {int(rng.uniform(0, 60e6))},) * 2)
-sys.argv = ["timesurf", *{runs.words(place)[3:]!r}]
+sys.argv = ["timesurf", *{runs.command(place)[3:]!r}]
 cli.main()
 """
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-    assert said.returncode != 0 or (place / "m.tsf").read_bytes() == runs.right
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert output.returncode != 0 or (place / "m.tsf").read_bytes() == runs.right
     assert not (place / "m.tsf").exists() or (place / "m.tsf").read_bytes() == runs.right
-    how = "an error" if said.returncode else "enough"
+    how = "an error" if output.returncode else "enough"
     return f"{how}, {runs.resumes_to_the_same(place)}"
 
 
 @contextmanager
 def small_disk(place, size):
-    """A file system of so many bytes, if this user may mount one."""
+    """A file system of this many bytes, if this user may mount one."""
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
         place.rmdir()
-        raise SkippedError("it takes the right to mount a small file system")
+        raise SkippedError("mounting a small file system needs root")
     try:
         yield
     finally:
@@ -258,12 +258,12 @@ def full_disk(runs, rng):
     place = runs.place()
     with small_disk(place, int(rng.integers(4, 40)) << 10):
         process = runs.start(place)
-        said, _ = process.communicate(timeout=120)
-        assert process.returncode in (0, 2), said
-        assert process.returncode == 0 or "No space left" in said, said
+        output, _ = process.communicate(timeout=120)
+        assert process.returncode in (0, 2), output
+        assert process.returncode == 0 or "No space left" in output, output
         for path in place.rglob("*.tsf"):
             Network.load(path)
-        assert not list(place.rglob(".*"))  # nothing half written
+        assert not list(place.rglob(".*"))  # no incomplete files
         subprocess.run(["mount", "-o", "remount,size=8m", str(place)], check=True)
         assert runs.finish(place, "--resume") == runs.right
         return "an error, resumed" if process.returncode else "enough"
@@ -276,9 +276,9 @@ def read_only(runs, rng):
         process = runs.start(place)
         runs.moment(process, place, rng)
         done = subprocess.run(["mount", "-o", "remount,ro", str(place)], capture_output=True, check=False).returncode
-        said, _ = process.communicate(timeout=120)
-        assert process.returncode in (0, 2), said
-        assert done or process.returncode == 0 or "Read-only" in said, said
+        output, _ = process.communicate(timeout=120)
+        assert process.returncode in (0, 2), output
+        assert done or process.returncode == 0 or "Read-only" in output, output
         subprocess.run(["mount", "-o", "remount,rw", str(place)], check=True)
         assert runs.finish(place, "--resume") == runs.right
         return "an error, resumed" if process.returncode else "too late"
@@ -300,9 +300,9 @@ def bit_flipped(runs, rng):
         try:
             Network.load(files[0])
         except ModelFileError:
-            how = "found, and passed over"
+            how = "detected and skipped"
         else:
-            how = "in a place that says nothing"
+            how = "in a byte without meaning"
     assert runs.finish(place, "--resume") == runs.right
     shutil.rmtree(place)
     return how
@@ -315,22 +315,26 @@ FAULTS = [
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Inject faults into training runs, and say what was lost.")
-    parser.add_argument("--times", type=int, default=50, help="kills; other faults a fifth of it")
-    parser.add_argument("--only", nargs="*", choices=[fault.__name__ for fault in FAULTS], help="these; default: all")
+    parser = argparse.ArgumentParser(description="Inject faults into training runs, and report what was lost.")
+    parser.add_argument(
+        "--times", type=int, default=50, help="number of kills; other faults are injected a fifth as often"
+    )
+    parser.add_argument(
+        "--only", nargs="*", choices=[fault.__name__ for fault in FAULTS], help="faults to inject; default: all"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="also write the counts to this file")
-    asked = parser.parse_args()
-    rng, rows = np.random.default_rng(asked.seed), []
+    given = parser.parse_args()
+    rng, rows = np.random.default_rng(given.seed), []
     with tempfile.TemporaryDirectory() as folder:
         several = {}
         for name, batch_size in (("batches", 10), ("online", None)):
             (place := Path(folder) / name).mkdir()
             several[name] = Runs(place, batch_size=batch_size)
         for fault in FAULTS:
-            if asked.only and fault.__name__ not in asked.only:
+            if given.only and fault.__name__ not in given.only:
                 continue
-            times = asked.times if fault is killed else -(-asked.times // 5)
+            times = given.times if fault is killed else -(-given.times // 5)
             row = {"fault": fault.__doc__, "injected": 0, "lost": 0, "ended": Counter()}
             rows.append(row)
             for n in range(times):
@@ -344,8 +348,8 @@ def main():
                     print(f"LOST: {fault.__name__}: {why}", flush=True)
                 row["injected"] += 1
             print(f"{row['fault']}: {row['injected']} times, {row['lost']} lost; {dict(row['ended'])}", flush=True)
-    if asked.json:
-        asked.json.write_text(json.dumps({"faults": rows, "seed": asked.seed, "machine": machine.describe()}, indent=1))
+    if given.json:
+        given.json.write_text(json.dumps({"faults": rows, "seed": given.seed, "machine": machine.describe()}, indent=1))
     return sum(row["lost"] for row in rows)
 
 

@@ -173,7 +173,7 @@ def test_latency_is_measured_in_microseconds(timesurf, tmp_path):
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["train", "nowhere.npz", "--model", "m"], "is not there"),
+        (["train", "nowhere.npz", "--model", "m"], "does not exist"),
         (["train", "text.npz", "--model", "m"], "text.npz"),
         (["train", "text.mp3", "--model", "m"], "no known format"),
         (["train", "two.npz", "--model", "m", "--preset", "dogs"], "must be one of camera"),
@@ -191,7 +191,7 @@ def test_latency_is_measured_in_microseconds(timesurf, tmp_path):
         (["stream", "m.tsf", "--from", "nowhere.es"], "nowhere.es"),
         (["stream", "m.tsf", "--from", "two.npz", "--vote-tau", "soon"], "soon"),
         (["report", "data.run"], "not the folder of a run"),
-        (["inspect", "nowhere"], "is not there"),
+        (["inspect", "nowhere"], "does not exist"),
     ],
 )
 def test_mistakes_end_with_a_message_code_2_and_no_file(words, why, folder, model, timesurf, tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.random_networks import streams
 from timesurf.errors import EventError
-from timesurf.events import Recordings
+from timesurf.events import MOST_ENTRIES, Recordings
 
 
 def three():
@@ -129,3 +129,111 @@ def test_bad_structured_arrays_are_refused():
 def test_times_beyond_32_bits_are_kept_whole():
     late = 2**53 + np.array([1, 2, 4])
     assert Recordings([[0, 0, 0]], late, field=(1,)).t.tolist() == late.tolist()
+
+
+@pytest.mark.parametrize(
+    ("field", "polarities"), [((2**32, 2**32), 1), ((2**31,), 1), ((2**16, 2**15), 2), ((3,), 2**63), ((10**30,), 1)]
+)
+def test_a_field_beyond_32_bits_is_refused_before_anything_indexes_memory(field, polarities):
+    coords = [[0] for _ in field]
+    with pytest.raises(EventError, match="more than 2,147,483,647 entries"):
+        Recordings(coords, t=[0], field=field, polarities=polarities)
+    with pytest.raises(EventError, match="more than 2,147,483,647 entries"):
+        Recordings(coords, t=[0], field=[1] * len(field)).on_field(field, polarities)
+
+
+def test_the_largest_field_is_accepted():
+    largest = Recordings([[MOST_ENTRIES - 1]], t=[0], field=(MOST_ENTRIES,))
+    assert largest.entries().tolist() == [MOST_ENTRIES - 1]
+
+
+def labelled(labels):
+    n = len(labels)
+    return Recordings([np.zeros(n, int)], t=np.arange(n), offsets=np.arange(n + 1), field=(1,), labels=labels)
+
+
+@pytest.mark.parametrize(
+    ("labels", "stored", "known", "classes"),
+    [
+        (["a", None, "b"], ["a", "", "b"], [True, False, True], ["a", "b"]),
+        (["a", "", "b"], ["a", "", "b"], [True, False, True], ["a", "b"]),
+        ([3, None, 1], [3, -1, 1], [True, False, True], [1, 3]),
+        (np.array([3, -1, 1], np.int8), [3, -1, 1], [True, False, True], [1, 3]),
+        ([np.uint8(200), None, np.uint8(7)], [200, -1, 7], [True, False, True], [7, 200]),
+        (np.array([200, None, 7], dtype=object), [200, -1, 7], [True, False, True], [7, 200]),
+        (np.array([2**63, 1, 2], np.uint64), [2**63, 1, 2], [True, True, True], [1, 2, 2**63]),
+        ([True, False, True], [1, 0, 1], [True, True, True], [0, 1]),
+        ([True, None, False], [1, -1, 0], [True, False, True], [0, 1]),
+        ([np.True_, 0, None], [1, 0, -1], [True, True, False], [0, 1]),
+        ((np.str_("a"), "b", None), ["a", "b", ""], [True, True, False], ["a", "b"]),
+        ([-1, -1, -1], [-1, -1, -1], [False, False, False], []),
+        (["", "", ""], ["", "", ""], [False, False, False], []),
+    ],
+)
+def test_unknown_labels_have_one_form(labels, stored, known, classes):
+    recordings = labelled(labels)
+    assert recordings.labels.tolist() == stored
+    assert recordings.labelled.tolist() == known
+    assert recordings.classes.tolist() == classes
+    assert recordings[[2, 1]].labelled.tolist() == [known[2], known[1]]
+
+
+def test_recordings_of_which_none_is_labelled_have_no_labels():
+    for nothing in (labelled([None, None]), three().with_labels(None), three().with_labels([None] * 3)):
+        assert nothing.labels is None
+        assert not nothing.labelled.any()
+        assert len(nothing.classes) == 0
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([1, "a"], r"several kinds \(int and str\)"),
+        ([1, None, "a"], "several kinds"),
+        ([1, 2.5], "several kinds"),
+        (["a", b"b"], "several kinds"),
+        ([1.0, 2.0], "floating-point"),
+        ([1.0, None], "floating-point"),
+        (np.array([0.5, np.nan]), "floating-point"),
+        ([b"a", b"b"], "bytes"),
+        (np.array([b"a", b"b"]), "bytes"),
+        ([1j, 2], "several kinds"),
+        (np.array([1j, 2]), "complex"),
+        (np.array(["2026-01-01", "2026-01-02"], "M8[D]"), "dates"),
+        ([np.datetime64("2026-01-01"), None], "dates"),
+        (np.array([1, 2], "m8[s]"), "durations"),
+        ([2**70, 1], "objects"),
+        ([object(), object()], "objects"),
+        ([{}, {}], "objects"),
+        ([[1], [2, 3]], "not one flat sequence"),
+        ([[1, 2], [3, 4]], "one per recording"),
+        ([2**63, None], "does not fit in 64 bits"),
+    ],
+)
+def test_labels_of_other_kinds_are_refused(labels, message):
+    with pytest.raises(EventError, match=message):
+        labelled(labels)
+    with pytest.raises(EventError, match=message):
+        labelled([1, 2, 3][: len(labels)]).with_labels(labels)
+
+
+def test_text_or_a_number_is_no_sequence_of_labels():
+    for wrong in ("abc", 3, np.array(3)):
+        with pytest.raises(EventError, match="one per recording"):
+            three().with_labels(wrong)
+
+
+def test_one_polarity_copies_no_event():
+    both = three()
+    merged = both[[2, 0]].with_one_polarity()
+    assert np.shares_memory(merged._t, both._t)
+    assert merged.p.tolist() == [0] * 6
+    assert merged.polarities == 1
+
+
+@given(recordings=streams((3, 4), 2), events=st.integers(1, 40))
+def test_parts_cover_all_recordings_and_are_small(recordings, events):
+    parts = list(recordings.parts(events))
+    assert [r for part in parts for r in range(part.start, part.stop)] == list(range(len(recordings)))
+    for part in parts:
+        assert part.stop - part.start == 1 or recordings[part].counts.sum() < events

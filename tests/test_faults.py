@@ -1,4 +1,4 @@
-"""Faults, each injected for real a few times; `python -m tests.faults` does it often."""
+"""Real faults, each injected a few times; `python -m tests.faults` injects them often."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def runs(request, tmp_path_factory):
 def test_nothing_is_lost(runs, fault):
     online = runs.batch_size is None
     if online and fault is not faults.killed:
-        pytest.skip("in batches it is injected too")
+        pytest.skip("injected into the training in batches")
     rng = np.random.default_rng(online)
     try:
         for _ in range(3 if fault is faults.killed else 1):

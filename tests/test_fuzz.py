@@ -1,4 +1,4 @@
-"""A little fuzzing of every reader, the same inputs every time; `fuzz/run.py` does much of it."""
+"""Every reader fuzzed for a short time, with the same inputs every time; `fuzz/run.py` does it at length."""
 
 import json
 import os
@@ -15,7 +15,7 @@ TARGETS = sorted(folder.name for folder in (FUZZ / "corpus").iterdir())
 
 
 def fuzzed(target, folder, *arguments, broken="", plain=True):
-    """What a run of the fuzzer said and wrote; `broken` is Python that its processes run first."""
+    """The process of the fuzzer and the figures that it wrote; `broken` is Python that its processes run first."""
     (folder / "sitecustomize.py").write_text(broken)
     command = [sys.executable, FUZZ / "run.py", "--target", target, "--keep", folder / "found", *arguments]
     command += ["--plain"] if plain else []

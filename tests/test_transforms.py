@@ -1,5 +1,7 @@
 """Transforms: each against what it says, on events drawn at random."""
 
+import pickle
+import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -8,6 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from timesurf import EventError, Recordings, SettingError, transforms
+from timesurf.datasets import nmnist
+from timesurf.engines import pack
+from timesurf.io import npz
+from timesurf.transforms import parts
 
 
 @st.composite
@@ -112,3 +118,100 @@ def test_structured_arrays_go_through_as_in_a_tonic_compose():
 def test_mistakes_are_named(wrong, error, message):
     with pytest.raises(error, match=message):
         wrong(Recordings([[0], [0]], t=[0], field=(5, 4)))
+
+
+def test_a_small_file_with_a_huge_field_is_refused_and_writes_nowhere(tmp_path):
+    path = tmp_path / "huge.npz"
+    np.savez(path, x=[2**31], y=[2**31], t=[0], field=[2**32, 2**32], polarities=1)
+    with pytest.raises(EventError, match=r"huge\.npz: A field of 4294967296 x 4294967296"):
+        transforms.refractory(npz.read(path), "1 ms")
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_late_times_stay_exact(dtype):
+    late = 2**60 + np.array([0, 1, 127, 300], dtype=dtype)
+    r = Recordings([[0, 0, 0, 0]], late, field=(1,))
+    assert transforms.time_crop(r, 2**60 + 1, 2**60 + 127).t.tolist() == [2**60 + 1]
+    assert transforms.time_crop(r, np.int64(2**60 + 127)).t.tolist() == [2**60 + 127, 2**60 + 300]
+    early = Recordings([[0, 0, 0, 0]], late - late[0] + 1000, field=(1,))
+    moved, expected = (transforms.jitter(some, time="5 us", seed=2).t.astype(np.int64) for some in (r, early))
+    assert (moved - 2**60).tolist() == (expected - 1000).tolist()
+    assert transforms.refractory(r, 100).t.tolist() == [2**60, 2**60 + 127, 2**60 + 300]
+    assert transforms.denoise(Recordings([[0, 1, 0, 1]], late, field=(2,)), 126).t.tolist() == late[1:3].tolist()
+
+
+def test_times_never_leave_the_clock_by_jitter():
+    last = Recordings([[0, 0]], [0, 2**62 - 1], field=(1,))
+    assert all(0 <= t < 2**62 for seed in range(20) for t in transforms.jitter(last, time=1e19, seed=seed).t.tolist())
+
+
+EVERY = {
+    "crop": partial(transforms.crop, corner=(1, 1), size=(3, 2)),
+    "merge": transforms.merge_polarities,
+    "stabilise": partial(transforms.stabilise, saccades=[(1, 2), (-1, 0)], duration=40),
+    "time_crop": partial(transforms.time_crop, start=10, stop=70),
+    "refractory": partial(transforms.refractory, period=20),
+    "denoise": partial(transforms.denoise, period=20),
+    "drop": partial(transforms.drop, share=0.5),
+    "jitter": partial(transforms.jitter, pixels=1, time=5),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+@given(r=recordings())
+def test_parts_and_mapped_files_give_the_same_events(tmp_path_factory, name, r):
+    transform, whole = EVERY[name], EVERY[name](r)
+    path = tmp_path_factory.mktemp("parts") / "a.npz"
+    npz.write(path, r)
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(parts, "AT_ONCE", 10)
+        for source in (r, npz.read(path)):
+            again = transform(source)
+            assert rows(again) == rows(whole)
+            assert again.offsets.tolist() == whole.offsets.tolist()
+            assert again.labels.tolist() == whole.labels.tolist()
+            assert (again.field, again.polarities) == (whole.field, whole.polarities)
+            assert again.fingerprint() == whole.fingerprint()
+            assert rows(again[::-1]) == rows(whole[::-1])
+            assert rows(pickle.loads(pickle.dumps(again[::-1]))) == rows(whole[::-1])
+
+
+def many(recordings=1000, events=2000):
+    """A data set of two million events with N-MNIST's field, in the dtypes of its file."""
+    rng = np.random.default_rng(0)
+    n = recordings * events
+    x, y = (rng.integers(0, 34, n, dtype=np.uint8) for _ in range(2))
+    t = np.sort(rng.integers(0, 300_000, (recordings, events), dtype=np.int32), axis=1).ravel()
+    p = rng.integers(0, 2, n, dtype=np.uint8)
+    return Recordings([x, y], t, p, np.arange(recordings + 1) * events, field=(34, 34), polarities=2)
+
+
+def bytes_per_event(call, events):
+    """The most memory that a call needed, and the memory of what it returned, per event."""
+    tracemalloc.start()
+    result = call()
+    size, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    del result
+    return peak / events, size / events
+
+
+def test_preparing_and_packing_need_little_memory_beyond_the_data(tmp_path):
+    r = many()
+    n = len(r.t)
+    npz.write(tmp_path / "a.npz", r)
+    mapped = npz.read(tmp_path / "a.npz")
+    order = np.random.default_rng(0).permutation(len(r))
+    peak, size = bytes_per_event(lambda: nmnist.prepared(r), n)
+    assert size < 7  # what it returns: two coordinates, both of 1 byte, polarity, time
+    assert peak < size + 9  # parts of one array beside the whole, and what a part of the recordings needs
+    assert bytes_per_event(lambda: nmnist.prepared(mapped), n)[0] < 12  # of a part: less for more events
+    assert bytes_per_event(lambda: pack(mapped[order]), n)[0] < 8 + 1  # 8 are the result
+
+
+def test_memory_for_a_mapped_file_does_not_grow_with_it(tmp_path):
+    r = many()
+    npz.write(tmp_path / "a.npz", r)
+    mapped = npz.read(tmp_path / "a.npz")
+    half, whole = (bytes_per_event(lambda n=n: nmnist.prepared(mapped[:n]), 1)[0] for n in (500, 1000))
+    assert whole < 1.1 * half

@@ -1,4 +1,4 @@
-"""What timesurf raises. One base class, and each is also the built-in error that a caller would expect."""
+"""The errors of timesurf: one base class, and each is also the built-in error that a caller would expect."""
 
 
 class TimesurfError(Exception):
@@ -6,7 +6,7 @@ class TimesurfError(Exception):
 
 
 class EventError(TimesurfError, ValueError):
-    """Events or labels that no network can take: the message names the recording and the event."""
+    """Events or labels that are not valid: the message names the recording and the event."""
 
 
 class SettingError(TimesurfError, ValueError):
@@ -14,16 +14,16 @@ class SettingError(TimesurfError, ValueError):
 
 
 class ModelFileError(TimesurfError, ValueError):
-    """A model file that is damaged, of another version, or not ours."""
+    """A model file that is damaged, of a newer version, or not one of timesurf."""
 
 
 class NotFittedError(TimesurfError, ValueError, AttributeError):
-    """A network was asked to run before it had centroids."""
+    """A network was used before it had centroids."""
 
 
 class MissingEngineError(TimesurfError, ImportError):
-    """An engine that this machine lacks: the message says what to install."""
+    """An engine or a package that this machine lacks: the message says what to install."""
 
 
 class DivergedError(SettingError):
-    """Learning has gone where no further learning leads back from."""
+    """Training diverged and cannot recover."""

@@ -1,7 +1,8 @@
-"""Times as people write them: numbers in microseconds, or text such as `"100 ms"`."""
+"""Times as users write them: numbers in microseconds, or text such as `"100 ms"`."""
 
 import math
 import re
+from numbers import Integral
 
 from timesurf.errors import SettingError
 
@@ -14,8 +15,28 @@ _TEXT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)\s*([a-zµμ]+)\s*
 def microseconds(value: Time, name: str = "time") -> float:
     """A positive, finite time in microseconds.
 
+    Parameters
+    ----------
+    value : float, int or str
+        Microseconds, or a number with a unit: ns, us, ms, s, min or h.
+    name : str
+        What error messages call it.
+
+    Returns
+    -------
+    float
+        Microseconds.
+
+    Raises
+    ------
+    SettingError
+        If it is not a time, not positive or not finite.
+
+    Examples
+    --------
     >>> microseconds("100 ms"), microseconds("1us"), microseconds(250)
     (100000.0, 1.0, 250.0)
+
     """
     if isinstance(value, str):
         match = _TEXT.fullmatch(value)
@@ -32,11 +53,27 @@ def microseconds(value: Time, name: str = "time") -> float:
     return us
 
 
+def first_microsecond(value: Time, name: str = "time") -> int:
+    """The first whole microsecond that is not before a time; exact for integers of any size.
+
+    Examples
+    --------
+    >>> first_microsecond("1.5 us"), first_microsecond(2**60 + 1) == 2**60 + 1
+    (2, True)
+
+    """
+    us = microseconds(value, name)
+    return int(value) if isinstance(value, Integral) else math.ceil(us)
+
+
 def readable(us: float) -> str:
     """A time in the unit that reads best.
 
+    Examples
+    --------
     >>> readable(100_000), readable(1.0), readable(2.5e6)
     ('100 ms', '1 us', '2.5 s')
+
     """
     for unit in ("s", "ms"):
         if us >= _MICROSECONDS[unit]:

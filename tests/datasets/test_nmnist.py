@@ -1,4 +1,4 @@
-"""N-MNIST's files: written here byte by byte, read back, and the real thousand where it is."""
+"""N-MNIST's files: written here byte by byte and read back, and the real thousand where it is available."""
 
 import numpy as np
 import pytest
@@ -26,12 +26,12 @@ def folder(tmp_path, rng):
 
 
 def test_files_are_decoded_in_order_and_kept(folder):
-    heard = []
-    train = nmnist.read(folder, progress=lambda *news: heard.append(news))
+    reported = []
+    train = nmnist.read(folder, progress=lambda *done: reported.append(done))
     assert train.labels.tolist() == [3, 0, 7]
     assert train.counts.tolist() == [10, 20, 30]
     assert (train.field, train.polarities) == ((34, 34), 2)
-    assert heard == [(3, 3)]
+    assert reported == [(3, 3)]
     assert not nmnist.complete(train)
     again = nmnist.read(folder)  # from the kept file now
     assert (folder / "train.npz").is_file()
@@ -53,7 +53,7 @@ def test_a_clock_that_runs_over_goes_on(tmp_path):
     [
         (b"\0" * 7, "cut short"),
         (encoded([40], [1], [0], [0]), r"event 0: \(40, 1\) lies off"),
-        (encoded([1, 1], [1, 1], [0, 0], [9, 3]), "event 1: time steps back"),
+        (encoded([1, 1], [1, 1], [0, 0], [9, 3]), "event 1: time decreases"),
     ],
 )
 def test_damaged_files_are_named(tmp_path, data, message):

@@ -58,32 +58,32 @@ def light(image, camera, path):
 
 @given(st.integers(0, 100), st.floats(0.4, 1.0), st.floats(0.1, 1.0), st.floats(0.1, 0.5))
 def test_events_add_up_to_the_change_of_light(seed, blur, dark, threshold):
-    """Without spread, noise, lag and loss, every pixel has told all of its change but less than a threshold."""
+    """Without spread, noise, lag and loss, every pixel has reported all of its change but less than a threshold."""
     image = np.random.default_rng(seed).random((1, 10, 12))
     camera = replace(EXACT, blur=blur, dark=dark, on=threshold, off=threshold)
-    told = saccades.simulate(image, camera=camera, seed=seed)
+    events = saccades.simulate(image, camera=camera, seed=seed)
     path = saccades.fine_path(camera.path)
     change = light(image[0], camera, path[-1]) - light(image[0], camera, path[0])
     net = np.zeros(change.shape)
-    np.add.at(net, (told.coords[1], told.coords[0]), threshold * (2.0 * told.p - 1))
+    np.add.at(net, (events.coords[1], events.coords[0]), threshold * (2.0 * events.p - 1))
     assert np.abs(net - change).max() <= 1.5 * threshold + 0.05  # half a threshold at the start; samples of the light
 
 
 def test_ink_darkens_where_it_comes_and_brightens_where_it_leaves():
     right = tuple((0.2 * k, 3.0) for k in range(40))
-    told = saccades.simulate(bar(), camera=replace(EXACT, path=right))
-    polarity, x = told.p, told.coords[0]
+    events = saccades.simulate(bar(), camera=replace(EXACT, path=right))
+    polarity, x = events.p, events.coords[0]
     assert (polarity[x > 20] == 0).all()  # beyond its old right edge
     assert (polarity[x < 14] == 1).all()  # its old left edge, 12 + 0
     assert len(polarity[x > 20]) > 0
 
 
 def test_dead_time_and_thresholds_hold_events_back():
-    told = saccades.simulate(bar(), camera=replace(EXACT, dead=3000))
-    pixel = told.coords[1].astype(int) * 34 + told.coords[0]
-    order = np.lexsort((told.t, pixel))
+    events = saccades.simulate(bar(), camera=replace(EXACT, dead=3000))
+    pixel = events.coords[1].astype(int) * 34 + events.coords[0]
+    order = np.lexsort((events.t, pixel))
     same = np.diff(pixel[order]) == 0
-    assert np.diff(told.t[order].astype(int))[same].min() >= 2999
+    assert np.diff(events.t[order].astype(int))[same].min() >= 2999
     coarse = saccades.simulate(bar(), camera=replace(EXACT, on=2 * EXACT.on, off=2 * EXACT.off))
     assert 0 < len(coarse.t) < 0.7 * len(saccades.simulate(bar(), camera=EXACT).t)
 
@@ -106,18 +106,20 @@ def test_digits_are_made_once_and_kept(tmp_path, rng):
     arrays = {f"x_{s}": rng.integers(0, 255, (n, 28, 28), dtype=np.uint8) for s, n in (("train", 5), ("test", 3))}
     arrays |= {"y_train": np.arange(5, dtype=np.uint8), "y_test": np.arange(3, dtype=np.uint8)}
     np.savez(tmp_path / "mnist.npz", **arrays)
-    heard = []
-    first = saccades.digits(tmp_path, cache=tmp_path / "kept", progress=lambda *news: heard.append(news))
-    again = saccades.digits(tmp_path / "mnist.npz", cache=tmp_path / "kept", progress=lambda *news: heard.append(news))
+    reported = []
+    first = saccades.digits(tmp_path, cache=tmp_path / "kept", progress=lambda *done: reported.append(done))
+    again = saccades.digits(
+        tmp_path / "mnist.npz", cache=tmp_path / "kept", progress=lambda *done: reported.append(done)
+    )
     assert events(first) == events(again)
-    assert heard == [(5, 5)]
+    assert reported == [(5, 5)]
     assert first.labels.tolist() == [0, 1, 2, 3, 4]
     assert len(saccades.digits(tmp_path, "test", cache=tmp_path / "kept")) == 3
     assert len(list((tmp_path / "kept").iterdir())) == 2
 
 
 def test_missing_or_strange_images_are_named(tmp_path):
-    with pytest.raises(EventError, match=r"mnist\.npz: MNIST is not there"):
+    with pytest.raises(EventError, match=r"mnist\.npz: MNIST was not found"):
         mnist.read(tmp_path)
     (tmp_path / "mnist.npz").write_bytes(b"no archive")
     with pytest.raises(EventError, match="is not MNIST"):

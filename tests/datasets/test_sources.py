@@ -1,4 +1,4 @@
-"""What names of data mean, with files that the tests write."""
+"""What names of data mean: files that the tests write, folders, data sets by name."""
 
 import sys
 from types import ModuleType, SimpleNamespace
@@ -6,8 +6,8 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from timesurf import EventError, Recordings
-from timesurf.datasets import nmnist, sentences, sources
+from timesurf import EventError, Recordings, datasets
+from timesurf.datasets import nmnist, poker, sentences, sources
 from timesurf.errors import MissingEngineError
 from timesurf.io import camera, npz
 
@@ -80,7 +80,7 @@ def test_anything_else_is_named_with_what_is_accepted(tmp_path):
     (tmp_path / "a.mp4").write_bytes(b"film")
     for what, message in (
         (tmp_path / "a.mp4", r"a\.mp4 is a file of no known format"),
-        (tmp_path / "b.es", r"b\.es is not there"),
+        (tmp_path / "b.es", r"b\.es does not exist"),
         (tmp_path, "a folder without train recordings"),
     ):
         with pytest.raises(EventError, match=rf"{message}.*\.aedat4.*N-MNIST.*tonic:NAME"):
@@ -123,3 +123,61 @@ def test_without_tonic_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "tonic", None)
     with pytest.raises(MissingEngineError, match=r"pip install 'timesurf\[tonic\]'"):
         sources.load("tonic:NMNIST")
+
+
+def test_files_outside_the_classes_of_a_folder_are_unlabelled(tmp_path):
+    pytest.importorskip("faery")
+    (tmp_path / "cup").mkdir()
+    for name in ("new.es", "cup/a.es", "old.es"):
+        camera.write(tmp_path / name, one(7))
+    loaded = sources.load(str(tmp_path))
+    assert loaded.labels.tolist() == ["cup", "", ""]
+    assert loaded.labelled.tolist() == [True, False, False]
+    (tmp_path / "cup" / "a.es").unlink()
+    assert sources.load(str(tmp_path)).labels is None
+
+
+@pytest.mark.parametrize("name", datasets.MODULES)
+def test_every_registered_data_set_offers_the_same(name):
+    module = datasets.named(name)
+    assert isinstance(module, datasets.DataSet)
+    assert module.ABOUT
+    assert module.LICENCE
+    assert name in datasets.described()
+
+
+@pytest.mark.parametrize("name", ["sentences", "digits"])
+def test_data_sets_that_need_no_file_are_loaded_by_name(name, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TIMESURF_DATA", raising=False)
+    train, test = (sources.load(name, split=split) for split in datasets.SPLITS)
+    for data in (train, test):
+        assert (data.field, data.polarities) == (datasets.named(name).FIELD, datasets.named(name).POLARITIES)
+        assert data.labelled.all()
+    assert train.classes.tolist() == test.classes.tolist()
+    assert train.fingerprint() != test.fingerprint()
+
+
+@pytest.mark.parametrize("name", ["nmnist", "mnist", "poker"])
+def test_data_sets_that_need_a_file_say_where_to_get_it(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("TIMESURF_DATA", str(tmp_path))
+    with pytest.raises(EventError, match=r"https://|io\.tonic\.named"):
+        sources.load(name)
+
+
+def test_an_existing_file_goes_before_a_registered_name(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    npz.write(tmp_path / "train.npz", sentences.make(3))
+    (tmp_path / "sentences").mkdir()
+    (tmp_path / "train.npz").rename(tmp_path / "sentences" / "train.npz")
+    assert len(sources.load("sentences")) == 3
+
+
+def test_data_sets_are_refused_by_other_names_and_splits(monkeypatch, tmp_path):
+    monkeypatch.setenv("TIMESURF_DATA", str(tmp_path))
+    with pytest.raises(EventError, match=r"no data set 'word'.*sentences \(the paper's"):
+        datasets.named("word")
+    with pytest.raises(EventError, match="split = 'both'"):
+        sources.load("sentences", split="both")
+    with pytest.raises(EventError, match="not divided into train and test"):
+        poker.load("test")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from timesurf.datasets import sentences
 from timesurf.errors import EventError
+from timesurf.events import Recordings
 from timesurf.io import npz
 
 
@@ -52,7 +53,7 @@ def test_real_recordings_are_read(data_folder):
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, data, monkeypatch):
     npz.write(tmp_path / "a.npz", data)
-    monkeypatch.setattr(np, "savez", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr(npz.npy, "write_array", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
         npz.write(tmp_path / "a.npz", data[:1])
     assert_same(npz.read(tmp_path / "a.npz"), data)
@@ -92,3 +93,27 @@ def test_damaged_files_are_errors_not_crashes(tmp_path_factory, cut, flip):
         path.write_bytes(damaged)
         with contextlib.suppress(EventError):
             npz.read(path)
+
+
+@pytest.mark.parametrize("labels", [["a", None, "bc"], [7, None, 3], [None, None, 1], [-1, -1, -1], None])
+def test_unlabelled_recordings_are_written_and_read(tmp_path, labels):
+    data = Recordings([[0, 0, 0]], t=[1, 2, 3], offsets=[0, 1, 2, 3], field=(1,), labels=labels)
+    npz.write(tmp_path / "a.npz", data)
+    again = npz.read(tmp_path / "a.npz")
+    assert again.labelled.tolist() == data.labelled.tolist()
+    assert again.classes.tolist() == data.classes.tolist()
+    assert again[[1]].labelled.tolist() == data[[1]].labelled.tolist()
+
+
+@pytest.mark.parametrize("labels", [[0.5], [b"a"], [1j], np.array(["2026-01-01"], "M8[D]")])
+def test_a_file_with_labels_of_another_kind_is_named(tmp_path, labels):
+    np.savez(tmp_path / "a.npz", t=[1], labels=labels)
+    with pytest.raises(EventError, match=r"a\.npz: labels are .*: use integers or text"):
+        npz.read(tmp_path / "a.npz")
+
+
+def test_a_file_is_the_one_that_numpy_writes(tmp_path, data):
+    npz.write(tmp_path / "a.npz", data)
+    with np.load(tmp_path / "a.npz") as held:
+        np.testing.assert_array_equal(held["t"], data.t)
+        assert held["field"].tolist() == list(data.field)

@@ -1,4 +1,4 @@
-"""tonic's data sets: by a look-alike here, since tonic itself is an extra."""
+"""Data sets of tonic, here replaced by objects like them, since tonic itself is an extra."""
 
 import sys
 
@@ -26,12 +26,12 @@ class LookAlike:
 
 
 def test_a_data_set_becomes_recordings():
-    heard = []
-    recordings = tonic.read(LookAlike(), progress=lambda *news: heard.append(news))
+    reported = []
+    recordings = tonic.read(LookAlike(), progress=lambda *done: reported.append(done))
     assert (recordings.field, recordings.polarities) == ((34, 30), 2)
     assert recordings.labels.tolist() == [7, 8, 9]
     assert recordings.coords[0].tolist() == [0, 0, 1, 1, 2, 2]
-    assert heard == [(3, 3)]
+    assert reported == [(3, 3)]
 
 
 def test_without_a_sensor_size_the_field_is_read_off_the_events():

@@ -1,4 +1,4 @@
-"""A queue before a session: bounded, in order, and nothing goes missing without being counted."""
+"""A queue in front of a session: bounded, in order, and nothing is lost without being counted."""
 
 import threading
 import time

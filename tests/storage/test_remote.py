@@ -1,4 +1,4 @@
-"""Files that are elsewhere: fetched once, again when they change, and named to other processes by their address."""
+"""Remote files: fetched once, again when they change, and sent to other processes by their address."""
 
 import pickle
 
@@ -42,9 +42,9 @@ def test_a_copy_is_made_once_and_again_when_the_file_has_changed(bucket):
 
 def test_another_process_fetches_its_own_copy(bucket):
     url, _ = bucket
-    luggage = pickle.dumps(sources.load(url)[1:3])
+    pickled = pickle.dumps(sources.load(url)[1:3])
     remote.local(url).unlink()
-    arrived = pickle.loads(luggage)  # our own
+    arrived = pickle.loads(pickled)  # our own
     np.testing.assert_array_equal(arrived.t, sources.load(url)[1:3].t)
 
 

@@ -1,4 +1,4 @@
-"""What commands do with data: find it, fit it to a network, turn it into other files."""
+"""What commands do with data: find it, fit it to a network, convert it to other files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fitted(recordings: Recordings, network: Any) -> Recordings:
 
 
 def prepared(recordings: Recordings, preset: str) -> Recordings:
-    """Recordings as a preset wants them to be learnt from."""
+    """Recordings as a preset is trained on them: the preset nmnist crops whole N-MNIST recordings."""
     from timesurf.datasets import nmnist
 
     return nmnist.prepared(recordings) if preset == "nmnist" and nmnist.is_whole(recordings) else recordings
@@ -38,11 +38,11 @@ def prepared(recordings: Recordings, preset: str) -> Recordings:
 def convert(
     data: Data,
     out: Annotated[
-        Path, typer.Argument(help="Where to: .npz for any number of recordings, or a camera's format for one.")
+        Path, typer.Argument(help="File to write: .npz for any number of recordings, or a camera's format for one.")
     ],
     split: Split = "train",
 ) -> None:
-    """Turn recordings into another format.
+    """Convert recordings to another format.
 
     Example: timesurf convert recording.aedat4 recording.npz
     """
@@ -60,10 +60,12 @@ def convert(
 
 @app.command()
 def simulate(
-    images: Annotated[str, typer.Argument(help="mnist.npz, an .npz with images (and labels), or digits: small ones.")],
-    out: Annotated[Path, typer.Argument(help="Recordings, as .npz.", dir_okay=False)],
+    images: Annotated[
+        str, typer.Argument(help="mnist.npz, an .npz with images (and labels), or digits (small, included).")
+    ],
+    out: Annotated[Path, typer.Argument(help="File of recordings to write, .npz.", dir_okay=False)],
     split: Split = "train",
-    number: Annotated[int | None, typer.Option(min=1, help="The first so many images only.")] = None,
+    number: Annotated[int | None, typer.Option(min=1, help="Use only this many images, the first.")] = None,
     engine: Engine = "cpu",
     seed: Seed = 0,
 ) -> None:
@@ -77,26 +79,19 @@ def simulate(
     check_writable(out)
     pictures, labels = _pictures(images, split)
     pictures, labels = pictures[:number], None if labels is None else labels[:number]
-    with counted("simulating") as told:
-        recordings = saccades.simulate(pictures, labels, seed=seed, engine=engine, progress=told)
+    with counted("simulating") as progress:
+        recordings = saccades.simulate(pictures, labels, seed=seed, engine=engine, progress=progress)
     npz.write(out, recordings)
     console.print(f"{recordings} written to {out}", highlight=False)
 
 
 def _pictures(what: str, split: str) -> tuple[Any, Any]:
-    """Images and labels of MNIST, of an .npz, or of scikit-learn's 1,797 small digits, which need no download."""
-    import numpy as np
-
-    from timesurf.datasets import mnist
+    """Images and labels of MNIST, of an .npz, or of scikit-learn's small digits, which need no download."""
+    from timesurf.datasets import digits, mnist
     from timesurf.io import npz
 
     if what == "digits":
-        from sklearn.datasets import load_digits
-
-        small = load_digits()
-        part = slice(None, 1200) if split == "train" else slice(1200, None)
-        large = np.kron(small.images[part] / small.images.max(), np.ones((1, 3, 3)))  # 8 x 8 pixels to 24 x 24
-        return np.pad(large, ((0, 0), (2, 2), (2, 2))), small.target[part]
+        return digits.images(split)
     if what.endswith(".npz") and Path(what).is_file():
         held = npz.arrays(what, [], ["images", "labels"])
         if "images" in held:
@@ -105,13 +100,13 @@ def _pictures(what: str, split: str) -> tuple[Any, Any]:
 
 
 def needs_labels(recordings: Recordings, what: str) -> None:
-    """Refuse recordings without labels where they are what it is about."""
-    if recordings.labels is None:
-        raise EventError(f"{what} has no labels: give an .npz with labels, or a folder with one folder a class.")
+    """Refuse recordings without labels where labels are needed."""
+    if not recordings.labelled.any():
+        raise EventError(f"{what} has no labels: give an .npz with labels, or a folder with one folder per class.")
 
 
 def taus_of(text: str | None) -> tuple[str, str] | None:
-    """Two times, as "10 ms, 1 ms"."""
+    """Two times, written as "10 ms, 1 ms"."""
     if text is None:
         return None
     parts = [part.strip() for part in text.split(",")]

@@ -1,4 +1,4 @@
-"""The compiled heart of the saccade simulator: a picture moves over pixels that emit events. Arrays in, arrays out."""
+"""Kernels of the saccade simulator: a picture moves over pixels that emit events. Arrays in, arrays out."""
 
 from __future__ import annotations
 
@@ -13,9 +13,21 @@ Array = NDArray[Any]
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
 def log_light(picture: Array, rows: Array, columns: Array, dark: float, half: Array, light: Array) -> None:
-    """log(dark + 1 - rows picture columns): dark ink on bright ground, through the lens, on a grid finer than pixels.
+    """log(dark + 1 - rows picture columns): dark ink on a bright background, seen through the lens.
 
-    half : work space
+    Parameters
+    ----------
+    picture : IN (height, width)
+        Ink, 0 to 1.
+    rows, columns : IN
+        Weights of the lens, on a grid finer than pixels.
+    dark : float
+        Light of full ink.
+    half : array
+        Work space.
+    light : OUT
+        Log intensity on the fine grid.
+
     """
     for i in range(rows.shape[0]):
         half[:] = 0
@@ -34,13 +46,33 @@ def log_light(picture: Array, rows: Array, columns: Array, dark: float, half: Ar
 
 @numba.njit(cache=True, nogil=True)
 def expose(light, path, fine, step, field, camera, rng, x, y, p, t):
-    """Events of one recording into x, y, p, t; how many there are, even where there is no room for all.
+    """Events of one recording into x, y, p, t.
 
-    light : log intensity, `fine` samples a pixel
-    path : sample of `light` under pixel (0, 0) at each step, as (row, column), in samples
-    step : us between points of the path
-    camera : on, off, spread, jitter, follow (share of the way to the light that a receptor makes in a step), dead,
-        loss, noise of both polarities (events a step, of all pixels)
+    Parameters
+    ----------
+    light : IN
+        Log intensity.
+    path : IN (steps, 2)
+        Sample of `light` under pixel (0, 0) at each step, as (row, column).
+    fine : int
+        Samples of `light` per pixel.
+    step : int
+        us between points of the path.
+    field : tuple of int
+        (width, height).
+    camera : tuple of float
+        on, off, spread, jitter, follow (share of the difference to the light that a receptor closes per step), dead,
+        loss, noise of both polarities (events per step, of all pixels).
+    rng : Generator
+        Random numbers.
+    x, y, p, t : OUT (room,)
+        Events.
+
+    Returns
+    -------
+    int
+        How many events there are, also where there is no room for all.
+
     """
     width, height = field
     on, off, spread, jitter, follow, dead, loss, noise_on, noise_off = camera
@@ -63,7 +95,7 @@ def expose(light, path, fine, step, field, camera, rng, x, y, p, t):
             )
             if s == 0:
                 level[i] = seen
-                rest[i] = seen + (rng.random() - 0.5) * min(up[i], down[i])  # where earlier movements left it
+                rest[i] = seen + (rng.random() - 0.5) * min(up[i], down[i])  # as if earlier movements had left it there
                 continue
             old = level[i]
             change = follow * (seen - old)
@@ -71,7 +103,7 @@ def expose(light, path, fine, step, field, camera, rng, x, y, p, t):
             while free[i] < began + step:
                 when = max(free[i], began)
                 here = old + change * (when - began) / step
-                if free[i] > began:  # comes out of its dead time: a share of what changed meanwhile is lost
+                if free[i] > began:  # its dead time ends: a share of what changed meanwhile is lost
                     rest[i] += loss * (here - rest[i])
                 if old + change - rest[i] >= up[i]:
                     goal, polarity, overdue = rest[i] + up[i], 1, here - rest[i] >= up[i]
@@ -94,7 +126,7 @@ def expose(light, path, fine, step, field, camera, rng, x, y, p, t):
                 if n < len(t):
                     x[n], y[n], p[n], t[n] = i % width, i // width, polarity, began + rng.integers(0, step)
                 n += 1
-        for a in range(first + 1, min(n, len(t))):  # few events a step, nearly in order
+        for a in range(first + 1, min(n, len(t))):  # few events per step, nearly in order
             b = a
             while b > first and t[b - 1] > t[b]:
                 x[b - 1], x[b] = x[b], x[b - 1]

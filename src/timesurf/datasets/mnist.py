@@ -1,4 +1,4 @@
-"""MNIST (LeCun, Cortes): 70,000 still images of digits, 28 x 28 pixels. What `saccades` makes events of."""
+"""MNIST (LeCun, Cortes): 70,000 still images of digits, 28 x 28 pixels. `saccades` turns them into events."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timesurf.datasets import check_split
 from timesurf.errors import EventError
 from timesurf.io import npz
 
@@ -16,21 +17,33 @@ Array = NDArray[Any]
 FILE = "mnist.npz"
 _WHERE = (
     "Get mnist.npz from https://storage.googleapis.com/tensorflow/tf-keras-datasets/mnist.npz and give the file or its "
-    "folder, or name the folder in the environment as TIMESURF_DATA."
+    "folder, or set TIMESURF_DATA to the folder."
 )
 
 
 def read(place: str | Path | None = None, split: str = "train") -> tuple[Array, Array]:
-    """Images (n, 28, 28), uint8, and digits (n,) of one split, "train" or "test".
+    """Images and digits of one split.
 
-    place : the file, or the folder that holds it; None: $TIMESURF_DATA
+    Parameters
+    ----------
+    place : str or Path, optional
+        The file, or the folder that holds it; None: $TIMESURF_DATA.
+    split : str
+        "train" or "test".
+
+    Returns
+    -------
+    images : array of uint8
+        (n, 28, 28).
+    digits : array of int64
+        (n,).
+
     """
-    if split not in ("train", "test"):
-        raise EventError(f"split = {split!r} must be train or test.")
+    check_split(split)
     path = Path(place or os.environ.get("TIMESURF_DATA", "."))
     path = path / FILE if path.is_dir() else path
     if not path.is_file():
-        raise EventError(f"{path}: MNIST is not there. {_WHERE}")
+        raise EventError(f"{path}: MNIST was not found. {_WHERE}")
     try:
         images, digits = npz.arrays(path, [f"x_{split}", f"y_{split}"]).values()
     except EventError as error:

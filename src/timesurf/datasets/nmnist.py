@@ -1,11 +1,11 @@
 """N-MNIST (Orchard et al. 2015): digits seen by an event camera on three saccades, 34 x 34 pixels, both polarities.
 
 The official archives `Train.zip` and `Test.zip` unpack to `Train/0/00002.bin`, `Test/7/00001.bin` and so on: one folder
-a digit, one file a recording, 5 bytes an event:
+per digit, one file per recording, 5 bytes per event:
 
     x (8 bits), y (8), polarity (1), time in us (23)     big endian
 
-`read` decodes a folder once, on all cores, and keeps it as one memory-mapped file beside it.
+`read` decodes a folder once, on all cores, and keeps the result as one memory-mapped file beside it.
 """
 
 from __future__ import annotations
@@ -20,21 +20,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf import transforms
+from timesurf.datasets import check_split
 from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.io import npz
 
 Array = NDArray[Any]
-FIELD = (34, 34)
+ABOUT = "N-MNIST, digits seen by a moving event camera; read from $TIMESURF_DATA"
+LICENCE = "CC BY-SA 4.0"
+FIELD, POLARITIES = (34, 34), 2
 COUNTS = {"train": 60_000, "test": 10_000}  # recordings in the official archives
 SAMPLE = "nmnist_train_1000.npz"  # a file of recordings in our layout, found by name where there is no folder
-_OVERFLOW = 240  # as y: no event, but a clock that ran over
+_FILES = "[0-9]/*.bin"
+_OVERFLOW = 240  # this y marks an overflow of the clock, not an event
 _OVERFLOW_US = 1 << 13
-_MOST_OVERFLOWS = (2**31 - 2**23) // _OVERFLOW_US  # then times no longer fit in 32 bits; recordings take 0.3 s
+_MOST_OVERFLOWS = (2**31 - 2**23) // _OVERFLOW_US  # more and times would not fit in 32 bits; recordings take 0.3 s
 _WHERE = (
-    "N-MNIST is not there. Get Train.zip and Test.zip from https://www.garrickorchard.com/datasets/n-mnist (CC BY-SA "
+    "N-MNIST was not found. Get Train.zip and Test.zip from https://www.garrickorchard.com/datasets/n-mnist (CC BY-SA "
     "4.0), unpack them into one folder, so that it holds Train/0/00002.bin and Test/0/00004.bin, and give that folder, "
-    "or name it in the environment as TIMESURF_DATA."
+    "or set TIMESURF_DATA to it."
 )
 
 
@@ -45,17 +49,34 @@ def read(
     cache: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> Recordings:
-    """Recordings of one split ("train" or "test"), labelled 0 to 9, in the order of their files' numbers.
+    """Recordings of one split, labelled 0 to 9, in the order of their files' numbers.
 
-    folder : holds Train and Test; or an `.npz` in our layout; None: $TIMESURF_DATA
-    cache : keep what was decoded as `train.npz` or `test.npz` in the folder, and map that the next time
-    progress : called with files decoded and files in all
+    Parameters
+    ----------
+    folder : str or Path, optional
+        Holds Train and Test, or is one of them; or an `.npz` file in our layout; None: $TIMESURF_DATA.
+    split : str
+        "train" or "test".
+    cache : bool
+        Keep what was decoded as `train.npz` or `test.npz` in the folder, and map that the next time.
+    progress : callable, optional
+        Called with the number of files decoded and of all files.
+
+    Returns
+    -------
+    Recordings
+        On 34 x 34 pixels, both polarities.
+
+    Raises
+    ------
+    EventError
+        If it is not found, or a file is damaged.
+
     """
-    if split not in COUNTS:
-        raise EventError(f"split = {split!r} must be one of {', '.join(COUNTS)}.")
+    check_split(split)
     place = Path(folder or os.environ.get("TIMESURF_DATA", "."))
     if place.is_file():
-        return npz.read(place, field=FIELD, polarities=2)
+        return npz.read(place, field=FIELD, polarities=POLARITIES)
     kept = place / f"{split}.npz"
     if kept.is_file():
         return npz.read(kept)
@@ -66,8 +87,23 @@ def read(
             recordings = npz.read(kept)
         return recordings
     if split == "train" and (place / SAMPLE).is_file():
-        return npz.read(place / SAMPLE, field=FIELD, polarities=2)
+        return npz.read(place / SAMPLE, field=FIELD, polarities=POLARITIES)
+    if any(place.glob(_FILES)):
+        return decode(place, progress)
     raise EventError(f"{place}: {_WHERE}")
+
+
+def load(split: str = "train") -> Recordings:
+    """Recordings of one split, read from $TIMESURF_DATA."""
+    return read(None, split)
+
+
+def found(folder: Path, split: str) -> bool:
+    """Whether a folder holds N-MNIST: decoded before, as distributed, one split of it, or the sample."""
+    names = [f"{split}.npz", *([SAMPLE] if split == "train" else [])]
+    return any((folder / name).is_file() for name in names) or any(
+        any(folder.glob(pattern)) for pattern in (f"{split.capitalize()}/{_FILES}", _FILES)
+    )
 
 
 def complete(recordings: Recordings, split: str = "train") -> bool:
@@ -77,7 +113,7 @@ def complete(recordings: Recordings, split: str = "train") -> bool:
 
 def is_whole(recordings: Recordings) -> bool:
     """Whether they are as N-MNIST's camera recorded them: its 34 x 34 pixels, both polarities."""
-    return (recordings.field, recordings.polarities) == ((34, 34), 2)
+    return (recordings.field, recordings.polarities) == (FIELD, POLARITIES)
 
 
 def prepared(recordings: Recordings) -> Recordings:
@@ -88,8 +124,22 @@ def prepared(recordings: Recordings) -> Recordings:
 
 
 def decode(folder: str | Path, progress: Callable[[int, int], None] | None = None) -> Recordings:
-    """All files `digit/number.bin` under a folder, by number."""
-    files = sorted(Path(folder).glob("[0-9]/*.bin"), key=lambda path: (path.stem, path.parent.name))
+    """All files `digit/number.bin` in a folder, in the order of their numbers.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Holds one folder per digit.
+    progress : callable, optional
+        Called with the number of files decoded and of all files.
+
+    Returns
+    -------
+    Recordings
+        Labelled 0 to 9.
+
+    """
+    files = sorted(Path(folder).glob(_FILES), key=lambda path: (path.stem, path.parent.name))
     if not files:
         raise EventError(f"{folder} holds no files such as 0/00002.bin. {_WHERE}")
     parts = []
@@ -101,7 +151,7 @@ def decode(folder: str | Path, progress: Callable[[int, int], None] | None = Non
     x, y, p, t = (np.concatenate([events[k] for events in parts]) for k in range(4))
     return Recordings(
         [x, y], t, p, np.cumsum([0, *(len(events[0]) for events in parts)]),
-        field=FIELD, polarities=2, labels=np.array([int(path.parent.name) for path in files]),
+        field=FIELD, polarities=POLARITIES, labels=np.array([int(path.parent.name) for path in files]),
     )  # fmt: skip
 
 
@@ -114,7 +164,7 @@ def decode_file(path: Path) -> tuple[Array, Array, Array, Array]:
     t = (high & 0x7F).astype(np.int32) << 16 | middle.astype(np.int32) << 8 | low
     overflow = y == _OVERFLOW
     if np.count_nonzero(overflow) > _MOST_OVERFLOWS:
-        raise EventError(f"{path}: its clock runs over {np.count_nonzero(overflow)} times. Is it a file of N-MNIST?")
+        raise EventError(f"{path}: its clock overflows {np.count_nonzero(overflow)} times. Is it a file of N-MNIST?")
     t = t + _OVERFLOW_US * np.cumsum(overflow, dtype=np.int32)
     event = ~overflow
     off = event & ((x >= FIELD[0]) | (y >= FIELD[1]))
@@ -123,5 +173,5 @@ def decode_file(path: Path) -> tuple[Array, Array, Array, Array]:
         raise EventError(f"{path}, event {i}: ({x[i]}, {y[i]}) lies off the field of {FIELD[0]} x {FIELD[1]} pixels.")
     back = np.flatnonzero(np.diff(t[event]) < 0)
     if len(back):
-        raise EventError(f"{path}, event {back[0] + 1}: time steps back. The file is damaged: unpack it again.")
+        raise EventError(f"{path}, event {back[0] + 1}: time decreases. The file is damaged: unpack it again.")
     return x[event], y[event], (high >> 7)[event], t[event]

@@ -1,16 +1,17 @@
-"""Events from still images: what an event camera sees of a picture that it looks at in three quick movements.
+"""Events from still images: what an event camera sees of a picture while it makes three quick movements.
 
-N-MNIST was made so: a camera on a pan-tilt unit before a screen with a digit, dark on a bright ground. Here the picture
-moves over a field of pixels along the path of that camera. A pixel sees it through a lens that blurs,
+N-MNIST was recorded in this way: a camera on a pan-tilt unit in front of a screen with a digit, dark on a bright
+background. Here the picture moves over a field of pixels along the path of that camera. A pixel sees it through a lens
+that blurs,
 
     L(x, t) = log(dark + 1 - (ink * blur)(x - path(t)))
 
-and follows with the lag of its receptor. When L has moved by the pixel's threshold the pixel emits an event, polarity 1
-for brighter and 0 for darker, and is dead for a while. Thresholds differ between pixels and from event to event; noise
-adds events of its own.
+and follows with the lag of its receptor. When L has changed by the pixel's threshold, the pixel emits an event,
+polarity 1 for brighter and 0 for darker, and is dead for a while. Thresholds differ between pixels and from event to
+event; noise adds further events.
 
 The constants of `Camera` are fitted to real recordings by `benchmarks/saccades_fit.py`; docs/simulation.md says how
-close they come.
+close the simulation comes.
 """
 
 from __future__ import annotations
@@ -31,13 +32,17 @@ from timesurf.datasets import mnist
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.io import npz
+from timesurf.storage.cache import folder as cache_folder
 
 Array = NDArray[Any]
-FINE = 4  # samples of the picture a pixel
+ABOUT = "MNIST's images seen by a simulated camera, cached; mnist.npz is read from $TIMESURF_DATA"
+LICENCE = "that of MNIST (LeCun, Cortes)"
+FIELD, POLARITIES = (34, 34), 2
+FINE = 4  # samples of the picture per pixel
 KNOT = 5_000  # us between points of a path
 STEP = 1_000  # us, of the simulation
 DTYPES = (np.uint8, np.uint8, np.uint8, np.int32)  # x, y, p, t
-_AT_ONCE = 64  # pictures a worker takes
+_AT_ONCE = 64  # pictures per task of a thread
 
 # Where the picture's corner lies on N-MNIST's sensor, (x, y) in pixels, every 5 ms.
 PATH = (
@@ -54,7 +59,7 @@ PATH = (
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """A camera and its movement. Lengths in pixels, times in us, light as a share of the ground's."""
+    """A camera and its movement. Lengths in pixels, times in us, light as a share of the background's."""
 
     path: tuple[tuple[float, float], ...] = PATH
     margin: int = 3  # pixels around the picture
@@ -66,8 +71,8 @@ class Camera:
     jitter: float = 0.107  # and between events of one pixel, also of its dead time
     lag: float = 716.0  # time constant of the photoreceptor
     dead: float = 322.0  # after an event
-    loss: float = 0.208  # share of what changes in the dead time that is never told
-    noise_on: float = 0.37  # events a pixel and second
+    loss: float = 0.208  # share of what changes in the dead time that is never reported
+    noise_on: float = 0.37  # events per pixel and second
     noise_off: float = 0.01
 
 
@@ -81,16 +86,37 @@ def simulate(
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Recordings:
-    """Recordings of pictures, one each; the same seed gives the same events for any number of threads.
+    """One recording per picture.
 
-    images : (pictures, height, width), uint8 or floats from 0, the ground, to 1, ink
-    engine : "cpu", or "cuda" for an NVIDIA GPU: other events of the same kind, a hundred times as fast
-    progress : called with pictures done and pictures in all
+    Parameters
+    ----------
+    images : array
+        (pictures, height, width), uint8 or floats from 0, the background, to 1, ink.
+    labels : sequence, optional
+        One per picture.
+    camera : Camera, optional
+        None: N-MNIST's.
+    seed : int or sequence of int
+        The same seed gives the same events, for any number of threads.
+    engine : str
+        "cpu", or "cuda" for an NVIDIA GPU: other events with the same statistics, a hundred times as fast.
+    threads : int, optional
+        None: one per core.
+    progress : callable, optional
+        Called with the number of pictures done and of all pictures.
 
+    Returns
+    -------
+    Recordings
+        On a field larger than the pictures by the camera's margin, with two polarities.
+
+    Examples
+    --------
     >>> bar = np.zeros((1, 28, 28))
     >>> bar[:, 4:24, 12:16] = 1
     >>> simulate(bar, [1]).field
     (34, 34)
+
     """
     camera = camera or Camera()
     images = _checked(images)
@@ -111,11 +137,11 @@ def simulate(
         if progress:
             progress(len(counts) - 1, len(images))
     x, y, p, t = (np.concatenate(parts.pop(0)) for _ in DTYPES)  # one after another: they may be gigabytes
-    return Recordings([x, y], t, p, np.cumsum(counts), field=field, polarities=2, labels=labels)
+    return Recordings([x, y], t, p, np.cumsum(counts), field=field, polarities=POLARITIES, labels=labels)
 
 
 class _Scene(NamedTuple):
-    """What is to be exposed."""
+    """What the simulated camera sees."""
 
     images: Array
     seed: int | Sequence[int]
@@ -125,7 +151,7 @@ class _Scene(NamedTuple):
 
 
 def _on_cores(scene: _Scene, threads: int | None) -> Iterator[tuple[list[int], list[Array]]]:
-    """Stretch after stretch of the pictures: events of each, and x, y, p and t of all."""
+    """Some pictures at a time: how many events each has, and x, y, p and t of all."""
     number = len(scene.images)
     some = (slice(a, min(a + _AT_ONCE, number)) for a in range(0, number, _AT_ONCE))
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
@@ -147,7 +173,7 @@ _ENGINES = {"cpu": _on_cores, "cuda": _on_card}
 
 
 def _constants(camera: Camera, seconds: float) -> tuple[float, ...]:
-    """A camera as the kernels take it; noise as events in so many seconds of a pixel."""
+    """A camera as the kernels take it; noise as events per pixel in this many seconds."""
     return (
         camera.on, camera.off, camera.spread, camera.jitter, -float(np.expm1(-STEP / camera.lag)), camera.dead,
         camera.loss, camera.noise_on * seconds, camera.noise_off * seconds,
@@ -166,13 +192,31 @@ def digits(
 ) -> Recordings:
     """All of MNIST's images of a split as N-MNIST's camera would have seen them; made once, then mapped into memory.
 
-    place : of MNIST, see `timesurf.datasets.mnist.read`
-    engine : "cpu" or "cuda", see `simulate`
-    cache : folder that keeps them, 1.8 GB for the training split; None: $TIMESURF_CACHE, or ~/.cache/timesurf
+    Parameters
+    ----------
+    place : str or Path, optional
+        Of MNIST, see `timesurf.datasets.mnist.read`.
+    split : str
+        "train" or "test".
+    camera : Camera, optional
+        None: N-MNIST's.
+    seed : int
+        The same seed gives the same events.
+    engine : str
+        "cpu" or "cuda", see `simulate`.
+    cache : str or Path, optional
+        Folder for the result, 1.8 GB for the training split; None: $TIMESURF_CACHE, or ~/.cache/timesurf.
+    progress : callable, optional
+        Called with the number of pictures done and of all pictures.
+
+    Returns
+    -------
+    Recordings
+
     """
     images, labels = mnist.read(place, split)
     camera = camera or Camera()
-    folder = Path(cache or os.environ.get("TIMESURF_CACHE") or _user_cache())
+    folder = cache_folder() if cache is None else Path(cache)
     settings = (astuple(camera), seed, FINE, STEP, *([engine] if engine != "cpu" else []))
     about = hashlib.sha256(images.tobytes() + repr(settings).encode()).hexdigest()[:12]
     kept = folder / f"saccades-{split}-{about}.npz"
@@ -183,8 +227,9 @@ def digits(
     return npz.read(kept)
 
 
-def _user_cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "timesurf"
+def load(split: str = "train") -> Recordings:
+    """All of MNIST's images of a split as `digits` makes them, from mnist.npz in $TIMESURF_DATA."""
+    return digits(None, split)
 
 
 def _checked(given: Any) -> Array:
@@ -211,7 +256,7 @@ def fine_path(knots: Any) -> Array:
 
 
 def _lens(size: int, camera: Camera, path: Array) -> tuple[Array, Array]:
-    """Weights (samples, size) of a line of the picture at fine places, and the sample under pixel 0 along the path."""
+    """Weights (samples, size) of a line of the picture at each sample, and the sample under pixel 0 along the path."""
     from scipy.special import ndtr
 
     least = np.floor(-path.max())
@@ -219,12 +264,12 @@ def _lens(size: int, camera: Camera, path: Array) -> tuple[Array, Array]:
     place = least + np.arange(samples) / FINE
     edge = (np.arange(size + 1) - 0.5 - place[:, None]) / camera.blur
     weights = np.diff(ndtr(edge), axis=1)
-    weights[weights < 1e-6] = 0  # spares the kernel most of the sums
+    weights[weights < 1e-6] = 0  # the kernel skips zeros, which are most of the weights
     return weights.astype(np.float32), (-path - least) * FINE
 
 
 def _expose_some(scene: _Scene, some: slice) -> tuple[list[int], list[Array]]:
-    """Counts of some recordings, and their x, y, p and t one after another."""
+    """How many events some recordings have, and x, y, p and t of all of them."""
     from timesurf.datasets import exposure
 
     images, seed, (rows, columns, path), field, camera = scene

@@ -16,6 +16,7 @@ from timesurf.events import Recordings
 from timesurf.layers import Stage
 
 Array = NDArray[Any]
+_PACKED_AT_ONCE = 1 << 17  # events: bounds the memory that packing needs beyond its result
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,27 +96,48 @@ class Batch:
 
 
 def pack(recordings: Recordings, label: Array | None = None) -> Batch:
-    """Recordings as a batch. Only differences of time matter, so each recording's clock starts at 0."""
+    """Recordings as a batch. Only differences of time matter, so each recording's clock starts at 0.
+
+    Parameters
+    ----------
+    recordings : Recordings
+        What to pack.
+    label : array, optional
+        Index of the class of each recording; None: all are unknown.
+
+    Returns
+    -------
+    Batch
+        8 bytes per event (12 if a recording takes longer than 2^29 us); packing needs little memory beyond that.
+
+    """
     offsets, counts = recordings.offsets, recordings.counts
-    some = counts > 0
-    t = recordings.t
-    first, last = t[offsets[:-1][some]], t[offsets[1:][some] - 1]
-    longest = (last.astype(np.int64) - first.astype(np.int64)).max(initial=0)
-    origin = np.repeat(first.astype(np.int64), counts[some]) if first.any() else 0
-    t = (t - origin).astype(np.int32 if longest < 2**29 else np.int64)
+    origin, some, times = np.zeros(len(recordings), np.int64), counts > 0, recordings.source
+    origin[some] = times[recordings.starts[some]]
+    longest = (times[recordings.stops[some] - 1].astype(np.int64) - origin[some]).max(initial=0)
     label = np.full(len(recordings), -1) if label is None else label
-    batch = Batch(recordings.entries(), t, offsets, np.asarray(label, dtype=np.int64))
-    if recordings.mapped:  # checked when it was opened, but a file can be written to since
-        _check_again(batch, math.prod(recordings.field) * recordings.polarities)
+    t: Array = np.empty(int(offsets[-1]), np.int32 if longest < 2**29 else np.int64)
+    batch = Batch(np.empty(len(t), np.int32), t, offsets, np.asarray(label, dtype=np.int64))
+    for part in recordings.parts(_PACKED_AT_ONCE):
+        events = slice(int(offsets[part.start]), int(offsets[part.stop]))
+        recordings[part].entries(out=batch.entry[events])
+        t[events] = recordings[part].t  # may wrap around in 32 bits, which the subtraction undoes
+        t[events] -= np.repeat(origin[part].astype(t.dtype), counts[part])
+        if recordings.mapped:  # checked when it was opened, but the file may have been written to since
+            _check_again(batch, part, math.prod(recordings.field) * recordings.polarities)
+    recordings.release()
     return batch
 
 
-def _check_again(batch: Batch, size: int) -> None:
-    """Engines index memory by what is in here, unchecked."""
-    late = np.diff(batch.t) < 0
-    late[batch.offsets[1:-1][(batch.offsets[1:-1] > 0) & (batch.offsets[1:-1] < len(batch.t))] - 1] = False
-    if late.any() or (len(batch.entry) and not 0 <= batch.entry.min() <= batch.entry.max() < size):
-        raise EventError("The recordings' file was written to while it was in use: its events are none any more.")
+def _check_again(batch: Batch, part: slice, size: int) -> None:
+    """Refuse events of these recordings that would make an engine, which checks no index, access other memory."""
+    offsets = batch.offsets[part.start : part.stop + 1]
+    t, entry = batch.t[offsets[0] : offsets[-1]], batch.entry[offsets[0] : offsets[-1]]
+    late = t[1:] < t[:-1]
+    begins = offsets[1:-1] - offsets[0]
+    late[begins[(begins > 0) & (begins < len(t))] - 1] = False
+    if late.any() or (len(entry) and not 0 <= entry.min() <= entry.max() < size):
+        raise EventError("The recordings' file was written to while it was in use: it no longer contains valid events.")
 
 
 @dataclass(frozen=True, slots=True)

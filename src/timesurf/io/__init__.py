@@ -1,1 +1,1 @@
-"""Readers and writers of recordings: one file a format."""
+"""Readers and writers of recordings: one file per format."""

@@ -1,4 +1,4 @@
-r"""The frame of an AEDAT4 file, checked before faery reads it, which believes it: damage there ends the whole program.
+r"""The structure of an AEDAT4 file, checked before faery reads it: faery trusts it, and damage ends the whole program.
 
 "#!AER-DAT4.0\r\n", 4 bytes of size, then a flatbuffer of that size: compression, where the table of packets lies,
 and a description of the streams, XML in UTF-8; then packets, each with 4 bytes of stream and 4 of size; the table
@@ -13,17 +13,17 @@ from typing import BinaryIO
 from xml.etree import ElementTree
 
 _MAGIC = b"#!AER-DAT4.0\r\n"
-_LARGEST = 1 << 20  # bytes of a beginning; that of a camera takes some thousand
-_TABLE, _DESCRIPTION = 1, 2  # their places among the fields of the flatbuffer
+_LARGEST = 1 << 20  # bytes of a description; a camera writes a few thousand
+_TABLE, _DESCRIPTION = 1, 2  # their numbers among the fields of the flatbuffer
 
 
 def check(path: Path) -> None:
-    """Raise ValueError if a part of the file does not lie where the file says, or its description is damaged."""
+    """Raise ValueError if a part of the file is not where the file says, or its description is damaged."""
     with path.open("rb") as file:
         whole = os.fstat(file.fileno()).st_size
         begin = file.read(len(_MAGIC) + 4)
         if begin[: len(_MAGIC)] != _MAGIC or len(begin) < len(_MAGIC) + 4:
-            raise ValueError("it does not begin as AEDAT4 does")
+            raise ValueError("it does not begin as an AEDAT4 file")
         (size,) = struct.unpack_from("<I", begin, len(_MAGIC))
         if size > min(_LARGEST, whole - len(begin)):
             raise ValueError(f"its description of {size} bytes does not fit in the file")
@@ -32,7 +32,7 @@ def check(path: Path) -> None:
             fields = _fields(buffer)
             text = _text(buffer, fields[_DESCRIPTION]).decode()
             if "<!" in text:
-                raise ValueError("it has parts that no camera writes")
+                raise ValueError("it contains XML declarations, which no camera writes")
             ElementTree.fromstring(text)
             table = struct.unpack_from("<q", buffer, fields[_TABLE])[0] if _TABLE in fields else -1
         except (struct.error, KeyError, ValueError, ElementTree.ParseError) as error:
@@ -43,7 +43,7 @@ def check(path: Path) -> None:
 def _check_packets(file: BinaryIO, until: int, whole: int) -> None:
     at = file.tell()
     if not at <= until <= whole:
-        raise ValueError(f"its table of packets should lie at byte {until} of {whole}")
+        raise ValueError(f"its table of packets is said to be at byte {until} of {whole}")
     while at < until:
         file.seek(at)
         head = file.read(8)
@@ -54,7 +54,7 @@ def _check_packets(file: BinaryIO, until: int, whole: int) -> None:
 
 
 def _fields(buffer: bytes) -> dict[int, int]:
-    """Where the fields of a flatbuffer's root table lie, those that are there, by number."""
+    """Position of each field of a flatbuffer's root table, by number; only of fields that are present."""
     (table,) = struct.unpack_from("<I", buffer)
     about = table - struct.unpack_from("<i", buffer, table)[0]
     if about < 0:

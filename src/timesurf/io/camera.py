@@ -1,7 +1,7 @@
-"""Files and streams of event cameras, through faery (the extra `formats`): one recording a file.
+"""Files and streams of event cameras, through faery (the extra `formats`): one recording per file.
 
 AEDAT4, Prophesee RAW (EVT2, EVT3) and DAT, Event Stream, CSV; live, events over UDP and CSV on standard input. faery
-decodes and encodes; what is here names the file and the way out where it cannot. It is imported on first use.
+decodes and encodes; where it cannot, the errors raised here name the file and what to do. It is imported on first use.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from timesurf.io import aedat4
 Array = NDArray[Any]
 DTYPE = np.dtype([("x", "<u2"), ("y", "<u2"), ("t", "<i8"), ("p", "u1")])  # of a packet; t in us
 SUFFIXES = {".aedat4": "aedat", ".aedat": "aedat", ".raw": "evt", ".dat": "dat", ".es": "es", ".csv": "csv"}
-_UNSAID = (65535, 65535)  # the field of a file that names none: beyond any camera
-_DAMAGED = " If it is cut short or damaged, copy or record it again; docs/formats.md says what is read of each format."
-_LAST = {  # us: beyond it a format forgets high bits (DAT) or writes a byte for every 127 us of silence (Event Stream)
+_UNKNOWN = (65535, 65535)  # the field of a file that does not state one: larger than any camera's
+_DAMAGED = " If it is cut short or damaged, copy or record it again; docs/formats.md lists what is read of each format."
+_LAST = {  # us: beyond it a format drops high bits (DAT) or writes a byte for every 127 us of silence (Event Stream)
     "evt": 2**50,
     "dat": 2**32,
     "es": 2**36,
@@ -34,17 +34,33 @@ _LAST = {  # us: beyond it a format forgets high bits (DAT) or writes a byte for
 
 
 def read(path: str | Path, *, field: Sequence[int] | None = None) -> Recordings:
-    """One recording, unlabelled, of polarities 0 (off) and 1 (on); times as the file has them.
+    """One recording, unlabelled, with polarities 0 (off) and 1 (on); times as in the file.
 
-    field : (width, height); None: as the file says. A CSV file never does: then as the events need
+    Parameters
+    ----------
+    path : str or Path
+        The file; its suffix tells the format.
+    field : sequence of int, optional
+        (width, height); None: as the file states. A CSV file does not: then the smallest that holds the events.
+
+    Returns
+    -------
+    Recordings
+        Of one recording.
+
+    Raises
+    ------
+    EventError
+        If the file is damaged, or holds no valid events.
+
     """
-    stream, said = _file(Path(path), field)
+    stream, stated = _file(Path(path), field)
     parts = list(_packets(stream, str(path), _DAMAGED))
     if not parts:
         raise EventError(f"{path} holds no events.")
     events = np.concatenate(parts)
     if field is None:
-        field = said or sizes([events["x"], events["y"]])
+        field = stated or sizes([events["x"], events["y"]])
     try:
         return Recordings.from_structured([events], field=field, polarities=2)
     except EventError as error:
@@ -52,17 +68,29 @@ def read(path: str | Path, *, field: Sequence[int] | None = None) -> Recordings:
 
 
 def packets(source: str | Path, *, field: Sequence[int] | None = None) -> Iterator[Array]:
-    """Packets of events, of dtype `DTYPE`, as they come; of a file, never more than one in memory.
+    """Packets of events, of dtype `DTYPE`, as they arrive; of a file, at most one is in memory.
 
-    source : a file as for `read`; "udp://host:port", where faery's packets (13 bytes an event: t, x, y, on) are
-        received until the iterator is closed; or "-", standard input, as CSV with the header t,x,y,on
-    field : (width, height), needed only for a RAW or DAT file that names none
+    Parameters
+    ----------
+    source : str or Path
+        A file as for `read`; "udp://host:port", where faery's packets (13 bytes per event: t, x, y, on) are received
+        until the iterator is closed; or "-", standard input, as CSV with the header t,x,y,on.
+    field : sequence of int, optional
+        (width, height), needed only for a RAW or DAT file that does not state it.
 
+    Returns
+    -------
+    iterator of structured arrays
+        In time order; never empty.
+
+    Examples
+    --------
     >>> packets("udp://localhost")
     Traceback (most recent call last):
     timesurf.errors.EventError: udp://localhost names no host and port: udp://0.0.0.0:7777 listens on port 7777 of ...
+
     """
-    name, size = str(source), _UNSAID if field is None else tuple(field)
+    name, size = str(source), _UNKNOWN if field is None else tuple(field)
     if name.startswith("udp:"):
         address = _address(name)
         return _packets(_faery().events_stream_from_udp(size, address), name)
@@ -73,11 +101,21 @@ def packets(source: str | Path, *, field: Sequence[int] | None = None) -> Iterat
 
 
 def write(path: str | Path, recordings: Recordings) -> None:
-    """Write one recording in the format of the path's suffix; `path` appears whole or not at all. Labels are not kept.
+    """Write one recording in the format of the path's suffix, completely or not at all. Labels are not written.
 
+    Parameters
+    ----------
+    path : str or Path
+        The file; replaced if it exists.
+    recordings : Recordings
+        One recording of a camera: two dimensions, at most two polarities.
+
+    Examples
+    --------
     >>> write("two.es", Recordings([[0, 1], [0, 0]], t=[1, 2], offsets=[0, 1, 2], field=(2, 1)))
     Traceback (most recent call last):
     timesurf.errors.EventError: two.es takes one recording, not 2: write each to its own file, or all with io.npz.write.
+
     """
     path = Path(path)
     kind = _kind(path)
@@ -105,7 +143,7 @@ def write(path: str | Path, recordings: Recordings) -> None:
             faery.events_stream_from_array(events, recordings.field).to_file(
                 whole,
                 file_type=kind,
-                version="evt2" if kind == "evt" else None,  # EVT3's clock starts anew every 17 s, unseen in a silence
+                version="evt2" if kind == "evt" else None,  # EVT3's clock restarts every 17 s, which a silence hides
                 zero_t0=False,
             )
         with whole.open("rb") as file:
@@ -113,7 +151,7 @@ def write(path: str | Path, recordings: Recordings) -> None:
         os.replace(whole, path.resolve())
 
 
-# ---------------------------------------------------------------------- what faery needs to be told
+# ---------------------------------------------------------------------- what faery needs to know
 
 
 def _faery() -> Any:
@@ -129,15 +167,15 @@ def _faery() -> Any:
 def _kind(path: Path) -> str:
     kind = SUFFIXES.get(path.suffix.lower())
     if kind is None:
-        raise EventError(f"{path} is of no known format: {', '.join(SUFFIXES)} are.")
+        raise EventError(f"{path} is of no known format; known are {', '.join(SUFFIXES)}.")
     return kind
 
 
 def _file(path: Path, field: Sequence[int] | None) -> tuple[Iterable[Array], tuple[int, ...] | None]:
-    """A file as a stream of faery's packets, and the field that it names."""
+    """A file as a stream of faery's packets, and the field that it states."""
     kind = _kind(path)
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is {'a folder, not a file' if path.exists() else 'not there'}.")
+        raise FileNotFoundError(f"{path} {'is a folder, not a file' if path.exists() else 'does not exist'}.")
     if path.stat().st_size == 0:
         raise EventError(f"{path} is empty (0 bytes).")
     faery = _faery()
@@ -149,22 +187,22 @@ def _file(path: Path, field: Sequence[int] | None) -> tuple[Iterable[Array], tup
             aedat4.check(path)
         stream = faery.events_stream_from_file(
             path,
-            dimensions_fallback=_UNSAID if field is None or kind == "csv" else tuple(field),
+            dimensions_fallback=_UNKNOWN if field is None or kind == "csv" else tuple(field),
             file_type=kind,
             csv_properties=columns,
         )
-        said = tuple(stream.dimensions())
-    if said != _UNSAID:
-        return stream, said
+        stated = tuple(stream.dimensions())
+    if stated != _UNKNOWN:
+        return stream, stated
     if kind != "csv":
         raise EventError(
-            f"{path} does not say how large its field is: give field=(width, height), if it is a {path.suffix} file."
+            f"{path} does not state the size of its field: give field=(width, height), if it is a {path.suffix} file."
         )
     return stream, None
 
 
 def _has_header(path: Path) -> bool:
-    """Whether a CSV file begins with names; names of other columns than t, x, y and on (or p) are refused."""
+    """Whether a CSV file begins with names of columns; other columns than t, x, y and on (or p) are refused."""
     with path.open("rb") as file:
         first = file.readline(200).decode("ascii", "replace").strip()
     names = [name.strip()[:1].lower() for name in first.split(",")]
@@ -187,7 +225,7 @@ def _address(url: str) -> tuple[Any, ...]:
 
 
 def _packets(stream: Iterable[Array], name: str, advice: str = "") -> Iterator[Array]:
-    """Packets of faery as ours, in order of time; empty ones left out."""
+    """Packets of faery as ours, in time order; empty ones are left out."""
     last = -1
     with _explained(f"{name} cannot be read", advice):
         for theirs in stream:
@@ -207,7 +245,7 @@ def _packets(stream: Iterable[Array], name: str, advice: str = "") -> Iterator[A
 
 @contextmanager
 def _explained(what: str, advice: str = "") -> Iterator[None]:
-    """Errors of faery as ours; also what its compiled part calls a panic, which is no Exception."""
+    """Errors of faery as ours; also panics of its compiled part, which are not of class Exception."""
     try:
         yield
     except EventError:

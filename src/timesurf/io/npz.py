@@ -1,8 +1,8 @@
 """Recordings in NumPy's `.npz`: arrays `x, y, z` (as many as there are dimensions), `t`, `p`, `offsets`, `labels`.
 
 `write` stores them uncompressed, and `read` then maps the arrays into memory instead of loading them: a data set may
-be larger than memory. Compressed files are read too, whole. `field` and `polarities` are in the file or read off the
-events.
+be larger than memory. Compressed files are read too, and loaded whole. `field` and `polarities` are in the file, or as
+large as the events need.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +28,38 @@ from timesurf.storage.atomic import replacing
 Array = NDArray[Any]
 _PLACES = [*AXES, *(axis_name(d) for d in range(len(AXES), 32))]
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")  # of a member of a zip archive
-_UNPACKED, _SPARE = 10, 8 << 20  # a compressed file may unpack to so many times its size, and so many bytes
+_UNPACKED, _SPARE = 10, 8 << 20  # a compressed file may unpack to this many times its size, plus this many bytes
 _UNPACKED_AT_ONCE = 1 << 18
-_LARGEST_HEADER = 500  # letters: what NumPy writes takes some hundred, and its parser goes deep into brackets
-_DAMAGED = (  # what zipfile, zlib, NumPy and the parser of its headers raise for bytes that are not what they should be
+_LARGEST_HEADER = 500  # characters: NumPy writes a few hundred, and its parser recurses into brackets
+_DAMAGED = (  # what zipfile, zlib, NumPy and the parser of its headers raise for damaged bytes
     zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, ArithmeticError, EOFError, MemoryError,
     RuntimeError, SyntaxError, TypeError, ValueError,
 )  # fmt: skip
 
 
 def read(path: str | Path, *, field: Sequence[int] | None = None, polarities: int | None = None) -> Recordings:
-    """Recordings from a file; field and polarities as given, else as the file says, else as the events need."""
+    """Recordings from a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    field : sequence of int, optional
+        Size along each dimension; None: as the file says, else the smallest that holds the events.
+    polarities : int, optional
+        How many there are; None: as the file says, else as many as the events need.
+
+    Returns
+    -------
+    Recordings
+        Mapped into memory where the file is not compressed.
+
+    Raises
+    ------
+    EventError
+        If the file is damaged, lacks arrays, or its events are not valid.
+
+    """
     held = arrays(path, ["t"], [*_PLACES, "p", "offsets", "labels", "field", "polarities"])
     coords = [held[name] for name in _PLACES if name in held]
     p = held.get("p")
@@ -62,20 +83,59 @@ def read(path: str | Path, *, field: Sequence[int] | None = None, polarities: in
 
 
 def write(path: str | Path, recordings: Recordings) -> None:
-    """Write recordings so that `read` can map them into memory."""
-    held = {axis_name(d): x for d, x in enumerate(recordings.coords)}
-    held |= {"t": recordings.t, "p": recordings.p, "offsets": recordings.offsets}
-    held |= {"field": np.array(recordings.field, dtype=np.int64), "polarities": np.array(recordings.polarities)}
+    """Write recordings so that `read` can map them into memory.
+
+    Parameters
+    ----------
+    path : str or Path
+        Replaced if it exists; it never holds a part of a file.
+    recordings : Recordings
+        What to write. One array of theirs is in memory at a time, if they are not adjacent.
+
+    """
+    with replacing(path) as file, zipfile.ZipFile(file, "w", allowZip64=True) as archive:
+        for name, values in _members(recordings):
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                npy.write_array(member, np.asanyarray(values), allow_pickle=False)
+            recordings.release()
+
+
+def _members(recordings: Recordings) -> Iterator[tuple[str, Array]]:
+    """The arrays of a file by name, each gathered when its turn comes."""
+    t, p, *coords = recordings.arrays
+    for name, values in [*((axis_name(d), x) for d, x in enumerate(coords)), ("t", t), ("p", p)]:
+        yield name, recordings.gather(values)
+    yield "offsets", recordings.offsets
+    yield "field", np.array(recordings.field, dtype=np.int64)
+    yield "polarities", np.array(recordings.polarities)
     if recordings.labels is not None:
-        held["labels"] = recordings.labels
-    with replacing(path) as file:
-        np.savez(file, **held)  # type: ignore[arg-type]  # the stubs take a name for the keyword allow_pickle
+        yield "labels", recordings.labels
 
 
 def arrays(path: str | Path, needed: Sequence[str], others: Sequence[str] = ()) -> dict[str, Array]:
-    """Arrays of an `.npz` file by name: those needed, and of the others those it has; mapped where stored as they are.
+    """Arrays of an `.npz` file by name, mapped where they are not compressed.
 
-    Nothing in the file is believed: what it says of its sizes is held against its own size before memory is taken.
+    Nothing in the file is trusted: the sizes that it states are compared with its own size before memory is allocated.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    needed : sequence of str
+        Names of arrays that it must have.
+    others : sequence of str
+        Names of arrays to read if it has them.
+
+    Returns
+    -------
+    dict of arrays
+        By name.
+
+    Raises
+    ------
+    EventError
+        If the file is damaged or lacks an array.
+
     """
     path = Path(path)
     try:
@@ -100,7 +160,7 @@ def arrays(path: str | Path, needed: Sequence[str], others: Sequence[str] = ()) 
 
 def _field(held: Array) -> list[int]:
     if held.ndim != 1 or len(held) > len(_PLACES):
-        raise EventError(f"field has shape {held.shape}: one size a dimension is needed.")
+        raise EventError(f"field has shape {held.shape}: one size per dimension is needed.")
     return held.tolist()  # type: ignore[no-any-return]
 
 
@@ -108,12 +168,12 @@ def _check_sizes(size: int, members: Iterable[zipfile.ZipInfo]) -> None:
     packed = [member for member in members if member.compress_type != zipfile.ZIP_STORED]
     for member in packed:
         if member.compress_type != zipfile.ZIP_DEFLATED:
-            raise ValueError(f"{member.filename} is packed in a way that NumPy does not write")
+            raise ValueError(f"{member.filename} is compressed in a way that NumPy does not write")
     unpacked = sum(member.file_size for member in packed)
     if unpacked > _UNPACKED * size + _SPARE:
         raise ValueError(
             f"its {size} bytes unpack to {unpacked}, more than {_UNPACKED} times as much and {_SPARE >> 20} MiB; "
-            "if that is right, np.savez writes them unpacked, and of any size"
+            "if that is right, np.savez stores them uncompressed, without a limit"
         )
 
 
@@ -143,15 +203,15 @@ def _array(mapped: Array, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> 
     if at < size:
         raise ValueError(f"{member.filename} is cut off")
     if size == 0:
-        if shape != (0,):  # (10**12, 0) takes no bytes, but each of its rows counts
-            raise ValueError(f"{member.filename} is an array of nothing")
+        if shape != (0,):  # (10**12, 0) takes no bytes, but has rows to loop over
+            raise ValueError(f"{member.filename} is an empty array with a shape")
         return np.empty(0, dtype=dtype)
     if dtype.kind == "U" and content.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder)).max() > sys.maxunicode:
-        raise ValueError(f"{member.filename} holds text that is no text")
+        raise ValueError(f"{member.filename} holds characters that are not Unicode")
     return content.view(dtype).reshape(shape, order="F" if fortran else "C")
 
 
 def _where(mapped: Array, member: zipfile.ZipInfo) -> int:
-    """Where a stored member begins in the file; `archive.open` has found its header good."""
+    """Where a stored member begins in the file; `archive.open` has checked its header."""
     header = _LOCAL_HEADER.unpack(mapped[member.header_offset :][: _LOCAL_HEADER.size].tobytes())
     return member.header_offset + _LOCAL_HEADER.size + int(header[9]) + int(header[10])

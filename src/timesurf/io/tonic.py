@@ -1,6 +1,6 @@
-"""Data sets of tonic, and whatever looks like one: pairs of a structured array of events and a label, by number.
+"""Data sets of tonic, and objects like them: pairs of a structured array of events and a label, by number.
 
-tonic itself (the extra `tonic`, GPL) is imported only where a data set is asked for by name.
+tonic itself (the extra `tonic`, GPL) is imported only when one of its data sets is loaded by name.
 """
 
 from __future__ import annotations
@@ -9,17 +9,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from timesurf.errors import EventError, MissingEngineError
 from timesurf.events import Recordings
 
 
 def read(dataset: Any, *, progress: Callable[[int, int], None] | None = None) -> Recordings:
-    """All recordings of a data set, in its order; the field from its `sensor_size`, if it says one.
+    """All recordings of a data set, in its order.
 
-    dataset : `len(dataset)` recordings, `dataset[i]` being (events, label), as all of tonic's are
-    progress : called with recordings read and recordings in all
+    Parameters
+    ----------
+    dataset : object
+        `len(dataset)` recordings, `dataset[i]` being (events, label), as all of tonic's are. The field is its
+        `sensor_size`, if it has one. A label may be None: unknown.
+    progress : callable, optional
+        Called with the number of recordings read and of all recordings.
+
+    Returns
+    -------
+    Recordings
+
     """
     events, labels = [], []
     for i in range(len(dataset)):
@@ -30,23 +38,33 @@ def read(dataset: Any, *, progress: Callable[[int, int], None] | None = None) ->
             progress(i + 1, len(dataset))
     if not events:
         raise EventError(f"{type(dataset).__name__} holds no recordings.")
-    try:
-        classes = np.array(labels)
-    except ValueError as error:
-        raise EventError(f"{type(dataset).__name__}: its labels are not of one kind: {error}") from error
     size = getattr(dataset, "sensor_size", None)
-    if size is None or any(n is None for n in size):  # some of tonic's cameras differ between recordings
-        return Recordings.from_structured(events, labels=classes)
+    if size is None or any(n is None for n in size):  # in some of tonic's data sets it differs between recordings
+        return Recordings.from_structured(events, labels=labels)
     *places, polarities = size
     names = events[0].dtype.names or ()
     field = [n for n, axis in zip(places, ("x", "y", "z"), strict=False) if axis in names]
-    return Recordings.from_structured(events, field=field, polarities=polarities, labels=classes)
+    return Recordings.from_structured(events, field=field, polarities=polarities, labels=labels)
 
 
 def named(name: str, folder: str | Path, *, progress: Callable[[int, int], None] | None = None, **options: Any) -> Any:
-    """One of tonic's data sets by its name (`NMNIST`, `POKERDVS`, `DVSGesture`, ...), kept in `folder`.
+    """One of tonic's data sets by its name.
 
-    options : what that data set takes, such as train=False. tonic downloads what is not in the folder yet.
+    Parameters
+    ----------
+    name : str
+        `NMNIST`, `POKERDVS`, `DVSGesture`, ...
+    folder : str or Path
+        Where tonic keeps it; tonic downloads what is not there yet.
+    progress : callable, optional
+        Called with the number of recordings read and of all recordings.
+    **options
+        What that data set takes, such as train=False.
+
+    Returns
+    -------
+    Recordings
+
     """
     try:
         from tonic import datasets

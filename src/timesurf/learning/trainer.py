@@ -187,13 +187,7 @@ def parts(recordings: Recordings, batch_size: int | None, events: int | None = N
     if batch_size is not None:
         yield from (slice(r, r + batch_size) for r in range(0, len(recordings), batch_size))
         return
-    ends = np.cumsum(recordings.counts)
-    first = 0
-    while first < len(recordings):
-        before = ends[first - 1] if first else 0
-        last = max(int(np.searchsorted(ends, before + (events or _EVENTS_AT_ONCE))), first + 1)
-        yield slice(first, last)
-        first = last
+    yield from recordings.parts(events or _EVENTS_AT_ONCE)
 
 
 def hold_out(label: Array, share: float, rng: np.random.Generator) -> tuple[Array, Array]:

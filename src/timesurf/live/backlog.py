@@ -1,4 +1,4 @@
-"""A bounded queue between a source of packets and what takes them, which may be slower for a while."""
+"""A bounded queue between a source of packets and its consumer, which may be slower for a while."""
 
 from __future__ import annotations
 
@@ -13,14 +13,28 @@ IfBehind = Literal["block", "drop"]
 
 
 class Backlog:
-    """Packets of a source, read ahead in a thread of its own; at most `events` events wait.
+    """Packets of a source, read ahead in a separate thread.
 
-    if_behind : what happens to a burst beyond that: "block" lets the source wait, which loses nothing where the source
-        can; "drop" gives up the oldest events that wait, and counts them in `dropped`
+    Events that are not dropped come out in their order, and `taken + dropped` is all that came in. An error of the
+    source is raised in the loop over the backlog.
 
-    Events that are not dropped come in their order, and `taken + dropped` is all that came. An error of the source is
-    raised to whoever takes packets.
+    Parameters
+    ----------
+    packets : iterable of arrays
+        The source.
+    events : int
+        How many events may wait at most.
+    if_behind : str
+        What happens to a burst beyond that: "block" lets the source wait, which loses nothing if the source can wait;
+        "drop" discards the oldest waiting events, and counts them in `dropped`.
 
+    Attributes
+    ----------
+    taken, dropped, waiting : int
+        Events that came out, were discarded, and wait now.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> packets = [np.zeros(n, [("x", int), ("t", int)]) for n in (3, 4, 5)]
     >>> with Backlog(packets, events=8) as backlog:
@@ -28,11 +42,12 @@ class Backlog:
     [3, 4, 5]
     >>> backlog.taken, backlog.dropped
     (12, 0)
+
     """
 
     def __init__(self, packets: Iterable[Any], *, events: int = 1 << 22, if_behind: IfBehind = "block") -> None:
         if events < 1:
-            raise SettingError(f"events = {events!r}: at least one must have room to wait.")
+            raise SettingError(f"events = {events!r}: there must be room for at least one.")
         if if_behind not in get_args(IfBehind):
             raise SettingError(f"if_behind = {if_behind!r} must be one of {', '.join(get_args(IfBehind))}.")
         self.events, self.if_behind = events, if_behind
@@ -48,7 +63,7 @@ class Backlog:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop reading; what still waits is forgotten."""
+        """Stop reading; packets that still wait are discarded."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -81,7 +96,7 @@ class Backlog:
                     self._queue.append(packet)
                     self.waiting += len(packet)
                     self._changed.notify_all()
-        except BaseException as error:  # whatever it is, whoever takes packets is told
+        except BaseException as error:  # raised in the loop over the backlog, whatever it is
             self._error = error
         finally:
             with self._changed:
@@ -92,7 +107,7 @@ class Backlog:
         return not self._queue or self.waiting + n <= self.events
 
     def _without_oldest(self, packet: Any) -> Any:
-        """Make room by dropping what has waited longest; of a packet that is too large itself the end is kept."""
+        """Make room by dropping what has waited longest; of a packet that is itself too large the end remains."""
         while self._queue and self.waiting + len(packet) > self.events:
             oldest = self._queue.popleft()
             self.waiting -= len(oldest)

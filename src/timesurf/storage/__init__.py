@@ -1,1 +1,1 @@
-"""Bytes on disk and elsewhere: files written whole or not at all, mapped arrays, copies of remote files."""
+"""Bytes on disk and elsewhere: files written completely or not at all, mapped arrays, copies of remote files."""

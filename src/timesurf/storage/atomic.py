@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,9 +12,20 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[BinaryIO]:
-    """A file to write that takes the place of `path` when the block ends well, and vanishes when it does not.
+    """A file to write that replaces `path` when the block ends without an error, and is removed otherwise.
 
     After a crash `path` holds the old content or the new, never a part.
+
+    Parameters
+    ----------
+    path : str or Path
+        Its folder must exist.
+
+    Yields
+    ------
+    file
+        Open for writing bytes.
+
     """
     path = Path(path)
     if path.is_dir():
@@ -36,7 +47,7 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def _sync(folder: Path) -> None:
-    """Let the new name of a file outlast a power cut too, where folders can be synced."""
+    """Make the new name of a file survive a power failure too, where folders can be synchronised."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,43 +1,55 @@
-"""Files of object storage and of the web, through fsspec (it comes with the extra `dask`): copied here once.
+"""Files in object storage and on the web, through fsspec (part of the extra `dask`): copied to this machine once.
 
-s3://bucket/digits.npz      gs://...      https://...      whatever fsspec knows, with what it needs installed
+s3://bucket/digits.npz      gs://...      https://...      whatever fsspec supports, with what it needs installed
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from timesurf.errors import MissingEngineError
+from timesurf.storage import cache
 from timesurf.storage.atomic import replacing
 
-_origins: dict[str, str] = {}  # where copies came from
+_origins: dict[str, str] = {}  # the address of each copy
 
 
 def is_url(what: str | Path) -> bool:
-    """Whether this names a file that is elsewhere.
+    """Whether this is the address of a remote file.
 
+    Examples
+    --------
     >>> is_url("s3://bucket/digits.npz"), is_url("digits.npz")
     (True, False)
+
     """
     return "://" in str(what)
 
 
 def local(url: str) -> Path:
-    """A copy of that file on this machine, in $TIMESURF_CACHE or ~/.cache/timesurf; fetched anew if it has changed.
+    """A copy of a remote file on this machine, in the cache folder; fetched again if the file has changed.
 
     Copies of different content have different names.
+
+    Parameters
+    ----------
+    url : str
+        Address of the file.
+
+    Returns
+    -------
+    Path
+        The copy.
+
     """
     files, path = at(url)
     about = files.info(path)
     state = [about.get(name) for name in ("size", "ETag", "mtime", "LastModified")]
     name = hashlib.sha256(f"{url} {files.ukey(path)} {state}".encode()).hexdigest()[:32]
-    folder = Path(os.environ.get("TIMESURF_CACHE") or Path.home() / ".cache" / "timesurf")
-    folder.mkdir(parents=True, exist_ok=True)
-    copy = folder / (name + PurePosixPath(path).suffix)
+    copy = cache.folder() / (name + PurePosixPath(path).suffix)
     if not copy.exists():
         with files.open(path, "rb") as source, replacing(copy) as target:
             shutil.copyfileobj(source, target, 1 << 22)
@@ -46,7 +58,7 @@ def local(url: str) -> Path:
 
 
 def drop(url: str) -> None:
-    """Remove the copy of a file, if there is one; who has it mapped keeps it until they are done."""
+    """Remove the copy of a file, if there is one; arrays that are mapped from it stay valid."""
     for copy, came_from in list(_origins.items()):
         if came_from == url:
             Path(copy).unlink(missing_ok=True)
@@ -54,12 +66,12 @@ def drop(url: str) -> None:
 
 
 def origin(file: str) -> str | None:
-    """The address that a copy came from; None for any other file."""
+    """The address of the file that a copy was made of; None for any other file."""
     return _origins.get(file)
 
 
 def at(url: str) -> tuple[Any, str]:
-    """What gives access to an address, and the path there."""
+    """The file system of an address, and the path in it."""
     try:
         import fsspec
     except ImportError as error:

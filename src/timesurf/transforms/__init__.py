@@ -1,14 +1,18 @@
 """Events in, other events out: what a recording goes through before a network sees it.
 
 Every function takes `Recordings` and returns new ones. Each also takes one structured array (x, y, t, p), as tonic
-hands out, and then returns one, so that `functools.partial` makes it a step of a tonic `Compose`:
+provides, and then returns one, so that `functools.partial` makes it a step of a tonic `Compose`:
 
     Compose([partial(transforms.crop, corner=(3, 3), size=(28, 28)), transforms.merge_polarities])
+
+Those that treat each recording by itself work through a large data set part by part. What comes from a memory-mapped
+file goes to a temporary one in the cache folder ($TIMESURF_CACHE), and is mapped as well.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, cast
 
@@ -16,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.errors import EventError, SettingError
-from timesurf.events import Recordings
-from timesurf.times import Time, microseconds
+from timesurf.events import LATEST, Recordings
+from timesurf.times import Time, first_microsecond, microseconds
+from timesurf.transforms.parts import in_parts
 
 Array = NDArray[Any]
 P = ParamSpec("P")
@@ -43,34 +48,61 @@ def _also_arrays(
 
 
 @_also_arrays
+@in_parts
 def crop(recordings: Recordings, corner: Sequence[int], size: Sequence[int]) -> Recordings:
-    """Events inside the box of this size at this corner, which becomes the origin.
+    """Events inside a box of the field; the corner of the box becomes the origin.
 
+    Parameters
+    ----------
+    recordings : Recordings or structured array
+        Events.
+    corner : sequence of int
+        The smallest coordinates of the box, one per dimension.
+    size : sequence of int
+        Size of the box, which is the new field.
+
+    Examples
+    --------
     >>> crop(Recordings([[0, 3, 5]], t=[1, 2, 3], field=(6,)), corner=[3], size=[2]).coords
     (array([0], dtype=uint8),)
+
     """
     if not len(corner) == len(size) == len(recordings.field):
         raise SettingError(f"corner = {corner} and size = {size} need {len(recordings.field)} numbers each.")
     moved = [x.astype(np.int64) - c for x, c in zip(recordings.coords, corner, strict=True)]
-    inside = _inside(moved, size)
-    narrow = [np.asarray(x, dtype=np.min_scalar_type(max(size) - 1)) for x in moved] if min(size) > 0 else moved
-    return _rebuilt(recordings, narrow, recordings.t, recordings.p, inside, field=size)
+    inside = _inside(moved, size, len(recordings.t))
+    return _rebuilt(recordings, _narrow(moved, size), recordings.t, recordings.p, inside, field=size)
 
 
 @_also_arrays
 def merge_polarities(recordings: Recordings) -> Recordings:
-    """Every event under polarity 0."""
-    return _rebuilt(recordings, recordings.coords, recordings.t, None, None, polarities=1)
+    """Every event under polarity 0. No event is copied.
+
+    Parameters
+    ----------
+    recordings : Recordings or structured array
+        Events.
+
+    """
+    return recordings.with_one_polarity()
 
 
 @_also_arrays
+@in_parts
 def stabilise(
     recordings: Recordings, saccades: Sequence[Sequence[float]] = SACCADES, duration: Time = SACCADE
 ) -> Recordings:
-    """Undo the movement of the image: three saccades in a triangle for N-MNIST. What leaves the field is lost.
+    """Undo the movement of the image, by default N-MNIST's three saccades. Events that leave the field are lost.
 
-    saccades : how far the image moves in each, pixels along each dimension; at constant speed, one after another
-    duration : of each
+    Parameters
+    ----------
+    recordings : Recordings or structured array
+        Events.
+    saccades : sequence of sequences of float
+        How far the image moves in each saccade, in pixels along each dimension; at constant speed, one after another.
+    duration : Time
+        How long each saccade takes.
+
     """
     us = microseconds(duration, "duration")
     path = np.concatenate([np.zeros((1, len(recordings.field))), np.cumsum(saccades, axis=0)])
@@ -79,60 +111,103 @@ def stabilise(
         np.rint(x - np.interp(recordings.t, at, along)).astype(np.int64)
         for x, along in zip(recordings.coords, path.T, strict=True)
     ]
-    inside = _inside(coords, recordings.field)
-    return _rebuilt(recordings, coords, recordings.t, recordings.p, inside)
+    inside = _inside(coords, recordings.field, len(recordings.t))
+    return _rebuilt(recordings, _narrow(coords, recordings.field), recordings.t, recordings.p, inside)
 
 
 @_also_arrays
+@in_parts
 def time_crop(recordings: Recordings, start: Time = 0, stop: Time | None = None) -> Recordings:
-    """Events from `start` up to but without `stop`, on the recordings' own clock, which stays as it is."""
+    """Events from `start` up to but without `stop`; times stay as they are.
+
+    Parameters
+    ----------
+    recordings : Recordings or structured array
+        Events.
+    start, stop : Time
+        On the clock of the recordings; None: no limit.
+
+    """
     t = recordings.t
-    keep = t >= (microseconds(start, "start") if start != 0 else 0)
+    keep = t >= (first_microsecond(start, "start") if start != 0 else 0)
     if stop is not None:
-        keep &= t < microseconds(stop, "stop")
+        keep &= t < first_microsecond(stop, "stop")
     return _rebuilt(recordings, recordings.coords, t, recordings.p, keep)
 
 
 @_also_arrays
+@in_parts
 def refractory(recordings: Recordings, period: Time) -> Recordings:
-    """Without events that come sooner than `period` after the last kept one of the same pixel and polarity.
+    """Without events that come sooner than `period` after the last remaining one of the same pixel and polarity.
 
+    Parameters
+    ----------
+    recordings : Recordings or structured array
+        Events.
+    period : Time
+        The shortest interval that remains.
+
+    Examples
+    --------
     >>> refractory(Recordings([[0, 0, 0]], t=[0, 4, 6], field=(1,)), period=5).t
     array([0, 6])
+
     """
     from timesurf.transforms import filters
 
     keep = np.zeros(int(recordings.counts.sum()), dtype=np.bool_)
-    places = int(np.prod(recordings.field)) * recordings.polarities
-    us = microseconds(period, "period")
-    filters.refractory(recordings.entries(), recordings.t, recordings.offsets, us, np.empty(places, np.int64), keep)
+    last = np.empty(math.prod(recordings.field) * recordings.polarities, np.int64)
+    us, t = microseconds(period, "period"), _signed(recordings.t)
+    filters.refractory(recordings.entries(), t, recordings.offsets, us, last, keep)
     return _rebuilt(recordings, recordings.coords, recordings.t, recordings.p, keep)
 
 
 @_also_arrays
+@in_parts
 def denoise(recordings: Recordings, period: Time) -> Recordings:
     """Without isolated events: those where no touching pixel, of either polarity, fired within `period` before.
 
+    Parameters
+    ----------
+    recordings : Recordings or structured array
+        Events.
+    period : Time
+        How long an event supports its neighbours.
+
+    Examples
+    --------
     >>> denoise(Recordings([[0, 1, 5]], t=[0, 4, 6], field=(6,)), period=5).t
     array([4])
+
     """
     from timesurf.transforms import filters
 
     field = np.array(recordings.field)
-    place = np.ravel_multi_index(recordings.coords, recordings.field).astype(np.int64)
+    place = recordings.with_one_polarity().entries()
     steps = np.stack(np.meshgrid(*[(-1, 0, 1)] * len(field), indexing="ij"), axis=-1).reshape(-1, len(field))
     steps = steps[np.abs(steps).sum(axis=1) > 0]
     keep = np.zeros(len(place), dtype=np.bool_)
     coords = np.stack([np.asarray(x, dtype=np.int64) for x in recordings.coords], axis=1)
-    last = np.empty(int(np.prod(field)), np.int64)
-    us = microseconds(period, "period")
-    filters.supported(coords, place, recordings.t, recordings.offsets, field, steps, us, last, keep)
+    last = np.empty(math.prod(recordings.field), np.int64)
+    us, t = microseconds(period, "period"), _signed(recordings.t)
+    filters.supported(coords, place, t, recordings.offsets, field, steps, us, last, keep)
     return _rebuilt(recordings, recordings.coords, recordings.t, recordings.p, keep)
 
 
 @_also_arrays
 def drop(recordings: Recordings, share: float, seed: int | np.random.Generator = 0) -> Recordings:
-    """Without a random share of the events, for augmentation."""
+    """Without a random share of the events, for augmentation.
+
+    Parameters
+    ----------
+    recordings : Recordings or structured array
+        Events.
+    share : float
+        Probability of each event to be dropped.
+    seed : int or Generator
+        The same seed drops the same events.
+
+    """
     if not 0 <= share <= 1:
         raise SettingError(f"share = {share!r} must lie between 0 and 1.")
     keep = np.random.default_rng(seed).random(int(recordings.counts.sum())) >= share
@@ -143,46 +218,68 @@ def drop(recordings: Recordings, share: float, seed: int | np.random.Generator =
 def jitter(
     recordings: Recordings, pixels: float = 0.0, time: Time | None = None, seed: int | np.random.Generator = 0
 ) -> Recordings:
-    """Events moved at random, for augmentation: normally distributed, in order of time again; what leaves is lost.
+    """Events moved at random, for augmentation; sorted by time again. Events that leave the field are lost.
 
-    pixels, time : standard deviations along every dimension of the field and in time
+    Parameters
+    ----------
+    recordings : Recordings or structured array
+        Events.
+    pixels : float
+        Standard deviation along every dimension of the field.
+    time : Time, optional
+        Standard deviation in time; None: times stay as they are.
+    seed : int or Generator
+        The same seed moves events in the same way.
+
     """
     if not pixels >= 0:
         raise SettingError(f"pixels = {pixels!r} must not be negative.")
     rng = np.random.default_rng(seed)
     events = int(recordings.counts.sum())
     coords = [np.rint(x + rng.normal(0, pixels, events)).astype(np.int64) for x in recordings.coords]
-    inside = _inside(coords, recordings.field)
+    inside = _inside(coords, recordings.field, events)
     t, p = recordings.t, recordings.p
     if time is not None:
-        t = np.maximum(np.rint(t + rng.normal(0, microseconds(time, "time"), events)).astype(np.int64), 0)
+        # only the difference is rounded from a float, which would not hold a late time exactly
+        by = np.rint(rng.normal(0, microseconds(time, "time"), events))
+        t = np.clip(_signed(t) + np.clip(by, -LATEST, LATEST).astype(np.int64), 0, LATEST - 1)
         order = np.lexsort((t, np.repeat(np.arange(len(recordings)), recordings.counts)))
         coords, t, p, inside = [x[order] for x in coords], t[order], p[order], inside[order]
     return _rebuilt(recordings, coords, t, p, inside)
 
 
-def _inside(coords: Sequence[Array], field: Sequence[int]) -> Array:
+def _signed(t: Array) -> Array:
+    """Times as signed integers: differences of unsigned 64-bit and signed ones would become floats."""
+    return t.astype(np.int64, copy=False)
+
+
+def _inside(coords: Sequence[Array], field: Sequence[int], events: int) -> Array:
     """Which events lie on the field."""
-    inside: Array = np.logical_and.reduce([(x >= 0) & (x < n) for x, n in zip(coords, field, strict=True)])
+    inside = np.ones(events, dtype=np.bool_)
+    for x, n in zip(coords, field, strict=True):
+        inside &= (x >= 0) & (x < n)
     return inside
+
+
+def _narrow(coords: Sequence[Array], field: Sequence[int]) -> list[Array]:
+    """Coordinates in the smallest integers that hold those on the field; those off it become anything."""
+    if min(field, default=0) < 1:
+        return list(coords)  # refused later, with a message about the field
+    return [x.astype(np.min_scalar_type(max(field) - 1)) for x in coords]
 
 
 def _rebuilt(
     like: Recordings,
     coords: Sequence[Array],
     t: Array,
-    p: Array | None,
-    keep: Array | None,
+    p: Array,
+    keep: Array,
     *,
     field: Sequence[int] | None = None,
-    polarities: int | None = None,
 ) -> Recordings:
     """Recordings of the events marked in `keep`, with labels and whatever is not given as before."""
-    offsets = like.offsets
-    if keep is not None:
-        offsets = np.concatenate([[0], np.cumsum(keep)])[offsets]
-        coords, t, p = [x[keep] for x in coords], t[keep], None if p is None else p[keep]
+    offsets = np.concatenate([[0], np.cumsum(keep)])[like.offsets]
     return Recordings(
-        coords, t, p, offsets, field=like.field if field is None else field,
-        polarities=like.polarities if polarities is None else polarities, labels=like.labels,
+        [x[keep] for x in coords], t[keep], p[keep], offsets, field=like.field if field is None else field,
+        polarities=like.polarities, labels=like.labels,
     )  # fmt: skip

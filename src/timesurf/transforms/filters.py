@@ -1,4 +1,4 @@
-"""Kernels of the transforms that must look at events one after another. Arrays in, marks out."""
+"""Kernels of the transforms that must see events one after another. Arrays in, marks out."""
 
 from __future__ import annotations
 

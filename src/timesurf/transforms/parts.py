@@ -1,0 +1,71 @@
+"""Transforms applied to some recordings at a time, so that they need little memory beyond the data and the result."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, Concatenate, ParamSpec
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.events import Recordings
+from timesurf.storage.mapped import Spool
+
+Array = NDArray[Any]
+P = ParamSpec("P")
+AT_ONCE = 1 << 19  # events transformed at a time, unless one recording has more: bounds the memory of a transform
+
+
+def in_parts(transform: Callable[Concatenate[Recordings, P], Recordings]) -> Callable[..., Recordings]:
+    """Let a transform that treats each recording by itself work through them part by part.
+
+    The result of recordings that are mapped from a file is written to a temporary file and mapped too: it need not fit
+    into memory either.
+    """
+
+    @functools.wraps(transform)
+    def by_parts(recordings: Recordings, *args: P.args, **kwargs: P.kwargs) -> Recordings:
+        parts = list(recordings.parts(AT_ONCE))
+        if len(parts) < 2:
+            return transform(recordings, *args, **kwargs)
+
+        def changed(part: slice) -> Recordings:
+            some = transform(recordings[part], *args, **kwargs)
+            recordings.release()
+            return some
+
+        on_disk = any(isinstance(values, np.memmap) for values in recordings.arrays)
+        return _joined(map(changed, parts), recordings.labels, on_disk=on_disk)
+
+    return by_parts
+
+
+class _InMemory(list[Array]):
+    """Parts of an array, appended as to a `Spool`."""
+
+    def array(self) -> Array:
+        """The parts as one array; they are given up."""
+        whole = np.concatenate(self)
+        self.clear()
+        return whole
+
+
+def _joined(parts: Iterable[Recordings], labels: Any, *, on_disk: bool) -> Recordings:
+    """Recordings one after another, all on the field of the first, in memory or in a mapped file."""
+    fields: list[Any] = []
+    counts: list[Array] = [np.array([0])]
+    one_polarity = True
+    for some in parts:
+        field, polarities = some.field, some.polarities
+        one_polarity = polarities == 1
+        arrays = [some.t, *some.coords, *([] if one_polarity else [some.p])]
+        if not fields:
+            fields = [Spool() if on_disk else _InMemory() for _ in arrays]
+        for collected, values in zip(fields, arrays, strict=True):
+            collected.append(values)
+        counts.append(some.counts)
+    flat = [fields.pop(0).array() for _ in arrays]  # one after another: parts and whole of one array at a time
+    t, coords, p = flat[0], flat[1 : 1 + len(field)], None if one_polarity else flat[-1]
+    offsets = np.cumsum(np.concatenate(counts))
+    return Recordings(coords, t, p, offsets, field=field, polarities=polarities, labels=labels)
