@@ -11,7 +11,7 @@ LABEL = np.array([0, 1, 0, 1])
 
 def test_a_recording_without_output_is_wrong_whatever_its_class():
     np.testing.assert_allclose(metrics.event_shares(VOTES, LABEL), [0.8, 1, 0, 0.5])
-    assert metrics.majority_accuracy(VOTES, LABEL) == 0.5  # the tie goes to class 0, which is wrong
+    assert metrics.recording_accuracy(VOTES, LABEL) == 0.5  # the tie goes to class 0, which is wrong
     assert metrics.silent(VOTES) == 1
 
 

@@ -32,10 +32,10 @@ def event_accuracy(votes: Array, label: Array) -> float:
     return float(event_shares(votes, label).mean())
 
 
-def majority_accuracy(votes: Array, label: Array) -> float:
+def recording_accuracy(votes: Array, label: Array) -> float:
     """Share of recordings whose most frequent output is the right class; ties go to the lowest class.
 
-    >>> majority_accuracy(np.array([[8, 2], [0, 5], [0, 0]]), label=np.array([0, 1, 0]))
+    >>> recording_accuracy(np.array([[8, 2], [0, 5], [0, 0]]), label=np.array([0, 1, 0]))
     0.6666666666666666
     """
     return float(((votes.argmax(axis=1) == label) & (votes.sum(axis=1) > 0)).mean())
@@ -139,8 +139,8 @@ def summary(outcome: Outcome, label: Array | None = None) -> dict[str, Any]:
     if label is not None:
         votes, label = outcome.votes[label >= 0], label[label >= 0]
         result |= {
-            "accuracy": event_accuracy(votes, label),
-            "majority": majority_accuracy(votes, label),
+            "event_accuracy": event_accuracy(votes, label),
+            "recording_accuracy": recording_accuracy(votes, label),
             "confusion": confusion(votes, label).tolist(),
         }
     return result

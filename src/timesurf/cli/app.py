@@ -128,7 +128,7 @@ def progress(what: str, networks: int) -> Iterator[Any]:
                 before, latest = latest, time.perf_counter()
                 now = news.events / max(latest - before, 1e-9)
                 rate = now if rate == 0 else 0.9 * rate + 0.1 * now
-                text = f"{rate / 1e6:.2f} M events/s, {news.accuracy:.1%} right, {news.kept:.1%} kept"
+                text = f"{rate / 1e6:.2f} M events/s, {news.event_accuracy:.1%} right, {news.kept:.1%} kept"
                 bar.update(task, completed=sum(done.values()), total=networks * news.total, news=text)
 
         yield told
@@ -137,7 +137,7 @@ def progress(what: str, networks: int) -> Iterator[Any]:
 def in_parts(what: str, recordings: Any, call: Callable[[Any], Any]) -> Any:
     """The outcome of a call on recordings, made for some of them at a time, with a bar."""
     from timesurf.engines import Outcome
-    from timesurf.learning.trainer import parts
+    from timesurf.inference import parts
 
     with counted(what) as told:
         outcomes = []

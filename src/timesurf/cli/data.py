@@ -106,7 +106,7 @@ def _pictures(what: str, split: str) -> tuple[Any, Any]:
 
 def needs_labels(recordings: Recordings, what: str) -> None:
     """Refuse recordings without labels where they are what it is about."""
-    if recordings.labels is None:
+    if not recordings.labelled.any():
         raise EventError(f"{what} has no labels: give an .npz with labels, or a folder with one folder a class.")
 
 

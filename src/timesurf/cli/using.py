@@ -48,7 +48,11 @@ def shown(result: dict[str, Any]) -> Table:
     table = Table(show_header=False)
     table.add_column(justify="left")
     table.add_column(justify="right")
-    for name, title in (("majority", "recordings right"), ("accuracy", "output events right"), ("kept", "events kept")):
+    for name, title in (
+        ("recording_accuracy", "recordings right"),
+        ("event_accuracy", "output events right"),
+        ("kept", "events kept"),
+    ):
         if name in result:
             table.add_row(title, f"{result[name]:.2%}")
     by_layer = ", ".join(f"{share:.1%}" for share in result["kept_by_layer"])

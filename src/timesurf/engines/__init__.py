@@ -113,7 +113,7 @@ class TakesPass(Protocol):
         options: Options = DEFAULT,
         *,
         keep: float | None = None,
-        told: Callable[[slice, list[Outcome]], None] | None = None,
+        report: Callable[[slice, list[Outcome]], None] | None = None,
     ) -> list[Outcome]:
         """Learn from batch after batch; `rules` has one per network and batch. One outcome per network."""
         ...

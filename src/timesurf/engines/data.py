@@ -28,6 +28,7 @@ class Options:
 
 
 DEFAULT = Options()
+KEPT_WEIGHT = 0.2  # of the latest batch in the running share of events kept, by which `keep` decides
 
 
 @dataclass(slots=True, eq=False)

@@ -16,7 +16,7 @@ from timesurf.errors import SettingError
 from timesurf.events import Recordings
 from timesurf.layers import Full, Window
 from timesurf.learning.trainer import Progress
-from timesurf.metrics import confusion, kept, majority_accuracy
+from timesurf.metrics import confusion, kept, recording_accuracy
 from timesurf.network import Network
 from timesurf.presets import Preset, nmnist
 from timesurf.results import machine
@@ -114,7 +114,7 @@ def sup3r(split: Split, seed: int, told: Told, engine: str = "cpu", preset: Pres
     preset = preset or nmnist(len(split.train))
 
     def news(heard: Progress) -> None:
-        told(f"{heard.done / heard.total:.0%}, {heard.accuracy:.0%} of events right, {heard.kept:.0%} kept")
+        told(f"{heard.done / heard.total:.0%}, {heard.event_accuracy:.0%} of events right, {heard.kept:.0%} kept")
 
     start = time.perf_counter()
     network = preset.network(split.train, CLASSES, seed, engine=engine).fit(
@@ -127,7 +127,7 @@ def sup3r(split: Split, seed: int, told: Told, engine: str = "cpu", preset: Pres
     label = network.class_numbers(split.test)
     of_class = [label == c for c in range(len(network.classes))]
     return {
-        "accuracy": majority_accuracy(outcome.votes, label), "tested": len(split.test), "kept": kept(outcome),
+        "accuracy": recording_accuracy(outcome.votes, label), "tested": len(split.test), "kept": kept(outcome),
         "seconds": seconds, "events_per_s": float(rate),
         "training_events_per_s": float(preset.passes * split.train.counts.sum() / seconds),
         "confusion": confusion(outcome.votes, label).tolist(),

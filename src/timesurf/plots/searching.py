@@ -52,7 +52,7 @@ def _trade(ax: Axes, result: dict[str, Any]) -> None:
 
 
 def _points(rows: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
-    return [100 * row["kept"][-1] for row in rows], [100 * row["accuracy"][-1] for row in rows]
+    return [100 * row["kept"][-1] for row in rows], [100 * row["recording_accuracy"][-1] for row in rows]
 
 
 def _history(ax: Axes, rows: list[dict[str, Any]]) -> None:
@@ -76,7 +76,7 @@ def _history(ax: Axes, rows: list[dict[str, Any]]) -> None:
 
 
 def _importance(ax: Axes, result: dict[str, Any]) -> None:
-    titles = {"accuracy": "recordings right", "kept": "events kept"}
+    titles = {"recording_accuracy": "recordings right", "kept": "events kept"}
     shares = {objective: result["importance"].get(objective, {}) for objective in titles}
     names = sorted(result["defaults"], key=lambda name: sum(of.get(name, 0) for of in shares.values()))
     for n, (objective, title) in enumerate(titles.items()):

@@ -55,7 +55,7 @@ class Judged:
         """As `Network.evaluate` gives; those that need labels are of the recordings that have one."""
         known, votes = self.known, self.outcome.votes
         right = {
-            "majority": metrics.majority_accuracy(votes[known], self.label[known]),
+            "majority": metrics.recording_accuracy(votes[known], self.label[known]),
             "accuracy": metrics.event_accuracy(votes[known], self.label[known]),
         } if len(known) else {}  # fmt: skip
         return {

@@ -17,7 +17,7 @@ from timesurf.report.sections import flat
 
 Result = dict[str, Any]
 _SHOWN = 8  # trials of the front
-_OBJECTIVES = {"accuracy": "recordings right", "kept": "events kept"}
+_OBJECTIVES = {"recording_accuracy": "recordings right", "kept": "events kept"}
 
 
 def heading(result: Result) -> Html:
@@ -36,7 +36,7 @@ def fresh(result: Result) -> Html:
     if "test" not in result:
         return Html()
     test = result["test"]
-    figures = {**_OBJECTIVES, "events_right": "events right"}
+    figures = {**_OBJECTIVES, "event_accuracy": "events right"}
     rows = [
         (title, *(f"{percent(float(np.mean(of[name])))} (worst {percent(_worst(name, of[name]))})" for name in figures))
         for title, of in (("defaults", test["defaults"]), ("chosen", test["chosen"]))
@@ -67,7 +67,7 @@ def trials(result: Result) -> Html:
     rows = result["trials"]
     if not rows:
         return tag("p", "No trial has ended yet.")
-    right, kept = (np.array([row[name][-1] for row in rows]) for name in ("accuracy", "kept"))
+    right, kept = (np.array([row[name][-1] for row in rows]) for name in ("recording_accuracy", "kept"))
     whole = np.array([row["ended"] == "whole" for row in rows])
     words = f"Recordings right over events kept of {count(len(rows), 'trial')}."
     drawn = pictures.trade(kept, right, whole, xlabel="events kept, %", words=words)

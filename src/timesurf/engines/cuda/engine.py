@@ -160,7 +160,7 @@ def learn_pass(
     options: Options = DEFAULT,
     *,
     keep: float | None = None,
-    told: Callable[[slice, list[Outcome]], None] | None = None,
+    report: Callable[[slice, list[Outcome]], None] | None = None,
 ) -> list[Outcome]:
     """Learn from batch after batch, all networks side by side, each from recordings of its own; one outcome a network.
 
@@ -178,15 +178,15 @@ def learn_pass(
     with card.stream:
         recordings, label = [learner.recordings for learner in learners], [learner.label for learner in learners]
         for events, here in cudaevents.stretches(recordings, label, parts):
-            for some in _for_a_word(here, events.counts[0], told is not None):
+            for some in _for_a_word(here, events.counts[0], report is not None):
                 begin = some[0].start
                 cut = events.cut(slice(begin, some[-1].stop))
                 local = [slice(part.start - begin, part.stop - begin) for part in some]
                 order = card.learn(cut, local, table[done : done + len(some)], share, keep)
                 found = zip(cut.counts, *card.counted(order), strict=True)
                 outcomes.append([Outcome(*of) for of in found])
-                if told:
-                    told(slice(first, first + cut.label.shape[1]), outcomes[-1])
+                if report:
+                    report(slice(first, first + cut.label.shape[1]), outcomes[-1])
                 share, done, first = None, done + len(some), first + cut.label.shape[1]
     card.download(several)
     return [Outcome.joined(of) for of in zip(*outcomes, strict=True)]
