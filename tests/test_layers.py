@@ -43,7 +43,7 @@ def test_layers_upon_a_layer_without_coordinates():
         (lambda: stack([], (3,), 1), "at least one layer"),
         (lambda: stack([Window(3, tau=1), Full(units=2, tau=1)], (3,), 1), "layer 1 .Window. needs units"),
         (lambda: stack([Tile((3,), units=2, tau=1)], (3, 3), 1), "dimensions"),
-        (lambda: stack([Full(units=2, tau=1)], (3,), 1, classes=3), "one a class"),
+        (lambda: stack([Full(units=2, tau=1)], (3,), 1, classes=3), "one per class"),
         (lambda: stack(["Window"], (3,), 1), "use Window, Tile or Full"),
     ],
 )
