@@ -1,4 +1,4 @@
-"""Suits of playing cards, POKER-DVS, told by the preset that `timesurf train` takes by default: five folds.
+"""Suits of playing cards, POKER-DVS, classified by the preset that `timesurf train` uses by default: five folds.
 
 Run: python benchmarks/poker.py poker_dvs_100.npz [JSON file]
 """
@@ -17,19 +17,21 @@ from timesurf.results import machine
 def main(file, json_file=None):
     recordings = sources.load(file)
     suits = np.asarray(recordings.labels)
-    folds, right = [], 0
+    folds, correct = [], 0
     for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(suits, suits):
         preset = named("camera", len(train))
         network = preset.network(recordings, np.unique(suits), 0).fit(recordings[train], **preset.training())
         figures = network.evaluate(recordings[test])
-        folds.append({"majority": figures["majority"], "kept": figures["kept"]})
-        right += round(figures["majority"] * len(test))
-        print(f"fold {len(folds)}: {figures['majority']:.1%}", flush=True)
-    print(f"{right} of {len(suits)} recordings right")
+        folds.append({name: figures[name] for name in ("recording_accuracy", "kept")})
+        correct += round(figures["recording_accuracy"] * len(test))
+        print(f"fold {len(folds)}: recording accuracy {figures['recording_accuracy']:.1%}", flush=True)
+    print(f"{correct} of {len(suits)} recordings classified correctly")
     if json_file:
         with open(json_file, "w") as out:
             json.dump(
-                {"folds": folds, "right": right, "recordings": len(suits), "machine": machine.describe()}, out, indent=1
+                {"folds": folds, "right": correct, "recordings": len(suits), "machine": machine.describe()},
+                out,
+                indent=1,
             )
 
 

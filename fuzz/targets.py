@@ -88,7 +88,7 @@ def _read_model(path: Path) -> None:
     _promise(bool(np.isfinite(network.rule.per_layer(len(network.stages))).all()), "no rates")
     _promise(network.classes.dtype != object and len(network.classes) == network.stages[-1].units, "no classes")
     _promise(all(isinstance(line, dict) for line in network.history), "no history")
-    network.shuffler()  # the seed is valid
+    np.random.default_rng(network.seed)  # the seed is valid
     _promise(bool(repr(network) and network._repr_html_()), "no name")
 
 

@@ -50,9 +50,7 @@ def model(folder, timesurf):
     """A trained model, made once."""
     path = folder / "m.tsf"
     if not path.exists():
-        code, said = timesurf(
-            "train", folder / "two.npz", "--model", path, *QUICK, "--validation", "0.2", "--seed", "3"
-        )
+        code, said = timesurf("train", folder / "two.npz", "--model", path, *QUICK, "--held-out", "0.2", "--seed", "3")
         assert code == 0, said
     return path
 
@@ -202,7 +200,7 @@ def test_mistakes_end_with_a_message_code_2_and_no_file(words, why, folder, mode
     (tmp_path / "text.npz").write_text("no such thing")
     (tmp_path / "text.mp3").write_text("la la la")
     (tmp_path / "strange.toml").write_text('colour = "red"')
-    (tmp_path / "newer.tsf").write_bytes(model.read_bytes().replace(b'{\\"format\\": 1', b'{\\"format\\": 9'))
+    (tmp_path / "newer.tsf").write_bytes(model.read_bytes().replace(b'{\\"format\\": 2', b'{\\"format\\": 9'))
     npz.write(tmp_path / "other.npz", workloads.strokes(3, events=20, field=(40, 40)))
     before = sorted(os.listdir(tmp_path))
     code, said = timesurf(*words)
@@ -224,7 +222,7 @@ def test_ctrl_c_saves_what_was_learned(folder, model, tmp_path):  # the model: k
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 130, said
-    assert "what was learnt so far" in " ".join(said.split())
+    assert "the model so far" in " ".join(said.split())
     assert len(Network.load(tmp_path / "m.tsf").history) > 0
     assert json.loads((tmp_path / "m.tsf.run" / "run.json").read_text())["stopped"]
 

@@ -37,13 +37,6 @@ def test_parameters_are_kept_as_given_and_survive_clone():
     }  # fmt: skip
 
 
-def test_fitting_changes_no_parameter(data):
-    one = classifier()
-    before = one.get_params()
-    assert one.fit(data) is one
-    assert one.get_params() == before
-
-
 def test_probabilities_are_shares_of_output_events(fitted, data):
     shares, votes = fitted.predict_proba(data), fitted.network_.infer(data).votes
     np.testing.assert_allclose(shares.sum(axis=1), 1)
@@ -52,17 +45,17 @@ def test_probabilities_are_shares_of_output_events(fitted, data):
     assert fitted.score(data) == np.mean(fitted.predict(data) == data.labels)
 
 
-def test_y_takes_the_place_of_labels(data):
-    numbers = (data.labels == "vxvyty").astype(int) * 5
-    one = classifier().fit(data, numbers)
-    assert one.classes_.tolist() == [0, 5]
-    assert set(one.predict(data)) <= {0, 5}
-
-
-def test_unlabelled_is_not_a_class(data):
+def test_unlabelled_recordings_teach_and_are_not_scored(data):
     y = np.arange(len(data)) % 2
-    y[3] = -1
-    assert classifier().fit(data, y).classes_.tolist() == [0, 1]
+    y[:6] = -1
+    mixed, labelled = classifier().fit(data, y), classifier().fit(data[6:], y[6:])
+    assert mixed.classes_.tolist() == labelled.classes_.tolist() == [0, 1]
+    assert not np.array_equal(mixed.network_.parameters[0].centroids, labelled.network_.parameters[0].centroids)
+    assert mixed.score(data, y) == mixed.score(data[6:], y[6:])
+    weights = np.arange(len(data))
+    assert mixed.score(data, y, weights) == mixed.score(data[6:], y[6:], weights[6:])
+    later = classifier().partial_fit(data, y)
+    later.partial_fit(data, np.full(len(data), -1))  # once the classes are known, no label is needed
 
 
 def test_cross_validation_and_grid_search(data):

@@ -77,6 +77,7 @@ def test_every_changed_bit_of_the_tensors_and_of_their_description_is_found(tmp_
     ("about", "tensors", "message"),
     [
         ({"format": 99}, {}, "newer timesurf"),
+        ({"format": 1}, {}, "earlier development version; train again"),
         ({"format": "one"}, {}, "format version"),
         ({"layers": []}, {}, "at least one layer"),
         ({"layers": [{"kind": "os.system"}]}, {}, "unknown layer"),
@@ -183,7 +184,7 @@ def test_a_file_whose_header_does_not_fit_is_not_read(tmp_path):
 
 def test_endless_brackets_are_refused(tmp_path, content):
     for depth in (200, *range(900, 1000), 100_000):  # at some depth they can be read, but not written for the checksum
-        about = '{"format": 1, "seed": ' + "[" * depth + "]" * depth + "}"
+        about = '{"format": 2, "seed": ' + "[" * depth + "]" * depth + "}"
         header = json.dumps({"__metadata__": {"timesurf": about}}).encode()
         (tmp_path / "a.tsf").write_bytes(struct.pack("<Q", len(header)) + header)
         with pytest.raises(ModelFileError):

@@ -1,4 +1,4 @@
-"""Sup3rClassifier: a network with scikit-learn's manners."""
+"""Sup3rClassifier: a network as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.layers import Layer
 from timesurf.learning.checkpoints import Checkpoints
+from timesurf.learning.divergence import IfDiverged
 from timesurf.learning.start import Start
-from timesurf.learning.trainer import IfDiverged
 from timesurf.network import Network
 from timesurf.rule import Kernel, PerLayer, Rule
 
@@ -29,35 +29,45 @@ Array = NDArray[Any]
 class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Classify recordings of events with a hierarchy of time surfaces, trained end to end by Sup3r.
 
-    X is always `Recordings`; y, where given, takes the place of their own labels.
+    X is always `Recordings`; y, where given, replaces their own labels. A recording without a label (-1, or "" among
+    text) teaches without one, and no accuracy counts it.
 
     Parameters
     ----------
-    layers : `Window`, `Tile`, `Full`; the last gets one unit a class
-    passes : times that `fit` goes through the recordings
-    batch_size : None learns online, after each event; a number learns by the batch rule over so many recordings
-    decay, keep, validation, patience : rates that fall, share of events to keep, recordings held out, when to stop; see
-        `Network.train`
-    alpha, beta, gamma, delta, d, kernel, competition : the rule, see `timesurf.Rule`
-    if_diverged, checkpoints, resume : what to do where learning runs away, where to keep how far it has come, and to go
-        on from there; see `Network.train`
-    start, zeta, margin, sample : first centroids and thresholds, see `timesurf.learning.start`
-    engine, dtype, threads, deterministic : what computes, how exactly, on how many cores; see `Network`
-    random_state : seed; the same seed gives the same network
-    client : a `dask.distributed.Client`, whose workers learn in batches and infer with that engine
+    layers : sequence of Window, Tile or Full
+        From the input up; the last gets one unit per class.
+    passes : int
+        How often `fit` goes through the recordings.
+    batch_size : int, optional
+        None learns online, after each event; a number learns by the batch rule over so many recordings.
+    decay, keep, validation, patience, if_diverged, checkpoints, resume
+        How to train, see `Network.train`.
+    alpha, beta, gamma, delta, d, kernel, competition
+        The rule, see `timesurf.Rule`.
+    start, zeta, margin, sample
+        First centroids and thresholds, see `Network.start`.
+    engine, dtype, threads, deterministic
+        What computes, in which precision, on how many cores; see `Network`.
+    random_state : int, optional
+        Seed; the same seed gives the same network.
+    client : dask.distributed.Client, optional
+        Its workers learn in batches and infer with that engine.
 
     Attributes
     ----------
-    classes_ : labels, in the order of the last layer's units
-    network_ : the trained `timesurf.Network`
+    classes_ : array
+        Labels, in the order of the last layer's units.
+    network_ : timesurf.Network
+        The trained network.
 
+    Examples
+    --------
     >>> from timesurf import Full, Sup3rClassifier, Tile
     >>> from timesurf.datasets import sentences
     >>> layers = [Tile((5, 5), units=3, tau="2 ms"), Tile((3, 1), units=6, tau=1), Full(tau=1)]
     >>> classifier = Sup3rClassifier(layers, passes=1, random_state=0).fit(sentences.make(20, seed=0))
     >>> classifier.predict_proba(sentences.make(4, seed=1)).shape
     (4, 2)
-
     """
 
     network_: Network
@@ -71,7 +81,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         batch_size: int | None = None,
         decay: bool = False,
         keep: float | None = None,
-        validation: float | None = None,
+        validation: float | Recordings | None = None,
         patience: int | None = None,
         if_diverged: IfDiverged = "stop",
         checkpoints: Checkpoints | str | Path | None = None,
@@ -123,41 +133,55 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.client = client
 
     def fit(self, X: Recordings, y: Any = None) -> Sup3rClassifier:
-        """Start anew and learn from the recordings."""
-        X, _ = _labelled(X, y)
+        """Start anew and learn from the recordings.
+
+        Parameters
+        ----------
+        X : Recordings
+            To learn from.
+        y : array, optional
+            Labels, in place of those of X; -1 for none.
+
+        Returns
+        -------
+        Sup3rClassifier
+            Itself.
+        """
+        X = _labelled(X, y)
         self._build(X, X.classes)
-        self.network_.fit(
-            X,
-            passes=self.passes,
-            batch_size=self.batch_size,
-            decay=self.decay,
-            keep=self.keep,
-            validation=self.validation,
-            patience=self.patience,
-            if_diverged=self.if_diverged,
-            checkpoints=self.checkpoints,
-            resume=self.resume,
-            start=self.start,
-            zeta=self.zeta,
-            margin=self.margin,
-            sample=self.sample,
-        )
+        names = (
+            "passes", "batch_size", "decay", "keep", "validation", "patience", "if_diverged", "checkpoints", "resume",
+            "start", "zeta", "margin", "sample",
+        )  # fmt: skip
+        settings: Any = {name: getattr(self, name) for name in names}
+        self.network_.fit(X, **settings)
         return self
 
     def partial_fit(self, X: Recordings, y: Any = None, classes: Any = None) -> Sup3rClassifier:
         """Learn once from the recordings, in their order. The first call starts the network.
 
-        `classes` names all labels that will ever come, on the first call, if the first recordings lack some.
+        Parameters
+        ----------
+        X, y
+            As in `fit`; once the classes are known, no label is needed.
+        classes : array, optional
+            On the first call, all labels that will ever come, if the first recordings lack some.
+
+        Returns
+        -------
+        Sup3rClassifier
+            Itself.
         """
-        X, _ = _labelled(X, y)
-        if not hasattr(self, "network_"):
+        first = not hasattr(self, "network_")
+        X = _labelled(X, y, needed=first and classes is None)
+        if first:
             self._build(X, X.classes if classes is None else np.unique(classes))
             self.network_.start(X, start=self.start, zeta=self.zeta, margin=self.margin, sample=self.sample)
         self.network_.partial_fit(X, batch_size=self.batch_size)
         return self
 
     def predict(self, X: Recordings) -> Array:
-        """The class that most output events of a recording say. Warns where a recording has none."""
+        """The most frequent class among each recording's output events. Warns where a recording has none."""
         votes = self._votes(X)
         if silent := metrics.silent(votes):
             warnings.warn(
@@ -169,18 +193,35 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return predicted
 
     def predict_proba(self, X: Recordings) -> Array:
-        """Shares of a recording's output events; equal shares where it has none."""
+        """Each class's share of a recording's output events; equal shares where it has none."""
         votes = self._votes(X).astype(float)
         votes[votes.sum(axis=1) == 0] = 1
         shares: Array = votes / votes.sum(axis=1, keepdims=True)
         return shares
 
     def score(self, X: Recordings, y: Any = None, sample_weight: Any = None) -> float:
-        """Share of recordings whose majority of output events is right; a recording without any counts as wrong."""
-        X, labels = _labelled(X, y)
-        votes = self._votes(X)
-        right = (self.classes_[votes.argmax(axis=1)] == labels) & (votes.sum(axis=1) > 0)
-        return float(np.average(right, weights=sample_weight))
+        """Recording accuracy on the labelled recordings; one without output events counts as wrong.
+
+        Parameters
+        ----------
+        X : Recordings
+            To classify.
+        y : array, optional
+            Labels, in place of those of X; -1 for none.
+        sample_weight : array, optional
+            Weight of each recording.
+
+        Returns
+        -------
+        float
+            The fraction of recordings classified correctly.
+        """
+        X = _labelled(X, y)
+        votes, known = self._votes(X), X.labelled
+        right = (self.classes_[votes.argmax(axis=1)] == X.labels) & (votes.sum(axis=1) > 0)
+        return float(
+            np.average(right[known], weights=None if sample_weight is None else np.asarray(sample_weight)[known])
+        )
 
     def transform(self, X: Recordings, layer: int = -1) -> Recordings:
         """Events that a layer emits (0 is the first), as recordings."""
@@ -190,8 +231,16 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")
 
+    def __sklearn_tags__(self) -> Any:
+        """A classifier of recordings, which check themselves and may bring their own labels."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = False
+        tags.no_validation = True
+        return tags
+
     def __sklearn_clone__(self) -> Sup3rClassifier:
-        """Like this one, not fitted; on the same workers, which cannot be copied."""
+        """An unfitted estimator with the same parameters; the client is shared, since it cannot be copied."""
         settings = self.get_params(deep=False)
         client = settings.pop("client")
         return type(self)(**copy.deepcopy(settings), client=client)
@@ -224,15 +273,14 @@ def _workers(client: Any, engine: str) -> Any:
     return Workers(client, engine=engine)
 
 
-def _labelled(X: Any, y: Any) -> tuple[Recordings, Array]:
-    """X with y as its labels, and those labels."""
+def _labelled(X: Any, y: Any, *, needed: bool = True) -> Recordings:
+    """X with y as its labels; at least one must be known, if they are needed."""
     if not isinstance(X, Recordings):
         raise EventError(
             f"X must be Recordings, not {type(X).__name__}: "
             "Recordings.from_structured makes them from arrays with fields x, y, t, p."
         )
-    if y is not None:
-        X = X.with_labels(y)
-    if X.labels is None:
+    labelled: Recordings = X if y is None else X.with_labels(y)
+    if needed and not labelled.labelled.any():
         raise EventError("There are no labels: give y, or recordings with labels.")
-    return X, X.labels
+    return labelled

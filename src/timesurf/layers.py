@@ -3,10 +3,10 @@
 | neighbourhood  | surface of an event                          | output coordinates    |
 |----------------|----------------------------------------------|-----------------------|
 | `Window(size)` | the box of side `size` centred on the event  | the event's own       |
-| `Tile(shape)`  | the block, of a fixed grid, that it falls in | the block's           |
+| `Tile(shape)`  | the block, of a fixed grid, that it is in    | the block's           |
 | `Full()`       | the whole field                              | none                  |
 
-A layer says where a neighbourhood lies (`corner`, `box`) and where its output goes (`output`); engines do the rest.
+A layer defines where a neighbourhood lies (`corner`, `box`) and where its output goes (`output`); engines do the rest.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from typing import Any
 from timesurf.errors import SettingError
 from timesurf.times import Time, microseconds, readable
 
-Place = tuple[int, ...]  # coordinates of an event, or sizes of a field: one number a dimension
+Place = tuple[int, ...]  # coordinates of an event, or sizes of a field: one number per dimension
 
 
 @dataclass(frozen=True, slots=True)
 class _Centroids:
-    """What every layer has: units, and how fast what it sees and what it says fade."""
+    """What every layer has: units, and the time constants of its surfaces and of its feedback."""
 
     _: KW_ONLY
-    units: int | None = None  # centroids; None in the last layer: one a class
+    units: int | None = None  # centroids; None in the last layer: one per class
     tau: Time  # decay of the surface, us
     feedback_tau: Time | None = None  # decay of the feedback vector ftv, us; None: as tau
 
     def __post_init__(self) -> None:
-        """Times become microseconds; sizes become whole numbers."""
+        """Convert times to microseconds and sizes to integers."""
         if self.units is not None:
             object.__setattr__(self, "units", _whole(self.units, "units"))
         object.__setattr__(self, "tau", microseconds(self.tau, "tau"))
@@ -44,8 +44,21 @@ class _Centroids:
 class Window(_Centroids):
     """Units over the box of side `size` centred on each event; output keeps the event's coordinates.
 
-    ts = exp(-(t - T) / tau) on the box, 0 where nothing fired yet or outside the field
+    ts = exp(-(t - T) / tau) on the box, 0 where nothing has fired yet and outside the field
 
+    Attributes
+    ----------
+    size : int
+        Side of the box, odd.
+    units : int
+        Centroids.
+    tau : float or str
+        Decay of the surface: us, or text such as "2 ms".
+    feedback_tau : float or str, optional
+        Decay of the feedback vector ftv; None: as tau.
+
+    Examples
+    --------
     >>> Window(9, units=32, tau="100 ms").box(field=(28, 28))
     (9, 9)
     """
@@ -53,18 +66,18 @@ class Window(_Centroids):
     size: int  # side of the box, odd
 
     def __post_init__(self) -> None:
-        """The centre of the box must be an entry."""
+        """Refuse an even size: the centre of the box must be an entry."""
         _Centroids.__post_init__(self)
         object.__setattr__(self, "size", _whole(self.size, "size"))
         if self.size % 2 == 0:
-            raise SettingError(f"Window size = {self.size} must be odd: the event sits in the middle.")
+            raise SettingError(f"Window size = {self.size} must be odd: the event is in the middle.")
 
     def box(self, field: Place) -> Place:
         """Sides of the neighbourhood."""
         return (self.size,) * len(field)
 
     def corner(self, x: Place) -> Place:
-        """Where the neighbourhood of an event at x begins; may lie outside the field, where nothing ever fires."""
+        """First corner of the neighbourhood of an event at x; may lie outside the field, where nothing ever fires."""
         return tuple(v - self.size // 2 for v in x)
 
     def output(self, x: Place) -> Place:
@@ -78,18 +91,29 @@ class Window(_Centroids):
 
 @dataclass(frozen=True, slots=True)
 class Tile(_Centroids):
-    """Units over the blocks of a grid; output is the index of the block that the event falls into.
+    """Units over the blocks of a grid; output is the index of the block that the event is in.
 
-    ts = exp(-(t - T) / tau) on the block, 0 where nothing fired yet or outside the field
+    ts = exp(-(t - T) / tau) on the block, 0 where nothing has fired yet and outside the field
 
+    Attributes
+    ----------
+    shape : sequence of int
+        Sides of a block, one per dimension.
+    units : int
+        Centroids.
+    tau, feedback_tau : float or str
+        As in `Window`.
+
+    Examples
+    --------
     >>> Tile((5, 5), units=3, tau="2 ms").output_field((30, 5))
     (6, 1)
     """
 
-    shape: Sequence[int]  # sides of a block, one a dimension
+    shape: Sequence[int]  # sides of a block, one per dimension
 
     def __post_init__(self) -> None:
-        """Sides become a tuple."""
+        """Convert the sides to a tuple."""
         _Centroids.__post_init__(self)
         sides = self.shape if isinstance(self.shape, Sequence) else (self.shape,)
         object.__setattr__(self, "shape", tuple(_whole(n, "Tile shape") for n in sides))
@@ -103,24 +127,33 @@ class Tile(_Centroids):
         return tuple(self.shape)
 
     def corner(self, x: Place) -> Place:
-        """Where the block of an event at x begins."""
+        """First corner of the block of an event at x."""
         return tuple(v - v % n for v, n in zip(x, self.shape, strict=True))
 
     def output(self, x: Place) -> Place:
-        """Index of the block that x falls into."""
+        """Index of the block that x is in."""
         return tuple(v // n for v, n in zip(x, self.shape, strict=True))
 
     def output_field(self, field: Place) -> Place:
-        """How many blocks cover the field; the last may reach beyond it."""
+        """How many blocks cover the field; the last may extend beyond it."""
         return tuple(-(-v // n) for v, n in zip(field, self.box(field), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Full(_Centroids):
-    """Units over the whole field; output has no coordinates. The last layer of a classifier: one unit a class.
+    """Units over the whole field; output has no coordinates. The last layer of a classifier: one unit per class.
 
-    ts = exp(-(t - T) / tau) on the field, 0 where nothing fired yet
+    ts = exp(-(t - T) / tau) on the field, 0 where nothing has fired yet
 
+    Attributes
+    ----------
+    units : int, optional
+        Centroids; None in the last layer: one per class.
+    tau, feedback_tau : float or str
+        As in `Window`.
+
+    Examples
+    --------
     >>> Full(tau="1 ms").output_field((28, 28))
     ()
     """
@@ -130,7 +163,7 @@ class Full(_Centroids):
         return field
 
     def corner(self, x: Place) -> Place:
-        """The field begins at 0."""
+        """Zero: the first corner of the field."""
         return (0,) * len(x)
 
     def output(self, x: Place) -> Place:
@@ -147,7 +180,7 @@ Layer = Window | Tile | Full
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A layer in its place: the field and the polarities that reach it, hence the shape of its centroids."""
+    """A layer in its place in a network: the field and the polarities of its input give the shape of its centroids."""
 
     layer: Layer
     units: int
@@ -175,8 +208,29 @@ class Stage:
 def stack(
     layers: Sequence[Layer], field: Sequence[int], polarities: int, classes: int | None = None
 ) -> tuple[Stage, ...]:
-    """The layers one upon another: what each emits, the next receives. `classes` sizes a last layer without units.
+    """The layers on top of each other: what each emits, the next receives.
 
+    Parameters
+    ----------
+    layers : sequence of Window, Tile or Full
+        From the input up.
+    field, polarities : sequence of int, int
+        Of the input.
+    classes : int, optional
+        Units of the last layer, if it leaves them open.
+
+    Returns
+    -------
+    tuple of Stage
+        One per layer.
+
+    Raises
+    ------
+    SettingError
+        If a layer does not fit its input, or the last layer the classes.
+
+    Examples
+    --------
     >>> layers = [Window(9, units=32, tau="100 ms"), Full(tau="1 ms")]
     >>> for stage in stack(layers, field=(28, 28), polarities=1, classes=10): print(stage)
     Window: 32 units over 9 x 9 x 1, tau 100 ms
@@ -196,16 +250,16 @@ def stack(
                 f"layer {k + 1} ({type(layer).__name__}) needs units: only the last may leave them open."
             )
         if last and classes is not None and units != classes:
-            raise SettingError(f"the last layer has {units} units for {classes} classes: it needs one a class.")
+            raise SettingError(f"the last layer has {units} units for {classes} classes: it needs one per class.")
         stages.append(Stage(layer, units, float(layer.tau), float(layer.feedback_tau or layer.tau), place, polarities))
         place, polarities = layer.output_field(place), units
-        stages[-1].surface_shape  # noqa: B018  a Tile of other dimensions than its field speaks up here
+        stages[-1].surface_shape  # noqa: B018  raises if a Tile has other dimensions than its field
     return tuple(stages)
 
 
 def _whole(value: Any, name: str) -> int:
     try:
-        number = int(operator.index(value))  # True is no size
+        number = int(operator.index(value))  # refuses floats, even whole ones
     except TypeError:
         raise SettingError(f"{name} = {value!r} must be a whole number.") from None
     if number < 1:

@@ -1,4 +1,4 @@
-"""Networks with all their settings, by name: what a table of the paper was made with, or a good place to start."""
+"""Networks with all their settings, by name: those of the paper's tables, and good starting points."""
 
 from __future__ import annotations
 
@@ -18,7 +18,19 @@ from timesurf.times import Time, microseconds
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Layers, rule and training of one kind of network."""
+    """Layers, rule and training of one kind of network.
+
+    Attributes
+    ----------
+    layers : tuple of Window, Tile or Full
+        From the input up.
+    rule : Rule
+        Rates of Sup3r.
+    passes, batch_size, decay, keep
+        As in `Network.train`.
+    start, zeta, margin, sample
+        As in `Network.start`.
+    """
 
     layers: tuple[Layer, ...]
     rule: Rule = field(default_factory=Rule)
@@ -52,12 +64,12 @@ class Preset:
     def to_dict(self) -> dict[str, Any]:
         """All settings, ready for JSON."""
         layers, rule = [layer_to_dict(layer) for layer in self.layers], self.rule.to_dict()
-        margin = self.margin if math.isfinite(self.margin) else None  # JSON knows no infinity
+        margin = self.margin if math.isfinite(self.margin) else None  # JSON has no infinity
         return {**asdict(self), "layers": layers, "rule": rule, "margin": margin}
 
 
-# The paper's three layers: characters, words, sentences. Its time constants, read in thousandths: as printed, 1 ms in
-# layers 2 and 3 spans hundreds of events and makes every event of a sentence look alike (docs/table1.md).
+# The paper's three layers: characters, words, sentences. Its time constants, divided by a thousand: as printed, 1 ms in
+# layers 2 and 3 spans hundreds of events and makes all events of a sentence look alike (docs/table1.md).
 SENTENCES = Preset(
     layers=(
         Tile((5, 5), units=3, tau="2 ms"),
@@ -68,16 +80,29 @@ SENTENCES = Preset(
 
 
 def nmnist(recordings: int = 60_000, *, units: int = 32, taus: tuple[Time, Time] | None = None) -> Preset:
-    """The paper's network for digits, in batches, with rates that fall. Its settings follow from the data set's size.
+    """The paper's network for digits, in batches, with falling rates. Its settings depend on the size of the data set.
 
-    recordings : to learn from
-    taus : time constants of the two layers, in place of those chosen here
+    Few recordings need more passes. Many allow a longer time constant in the last layer: a surface then shows more of
+    the digit, but the layer can also overfit more. How far centroids may move in all of training, alpha x recordings x
+    passes, is proportional to that time constant. Thresholds close until 70 % of the events are kept; delta is large
+    enough to get there in time. The printed alpha of 5e-3 diverges, beta lowers the accuracy, and gamma is not needed.
 
-    Few recordings need more passes. Many allow a longer memory in the last layer: more of the digit is in sight at a
-    time, but there is more to learn by heart. How far centroids may go in all of training, alpha x recordings x passes,
-    is in proportion to that memory. Thresholds close until 70 % of the events are kept, and delta is large enough to
-    get there in time. The printed alpha of 5e-3 diverges; beta only hurts, and gamma is not needed.
+    Parameters
+    ----------
+    recordings : int
+        How many to learn from.
+    units : int
+        Of the first layer.
+    taus : tuple of two times, optional
+        Time constants of the two layers, in place of those chosen here.
 
+    Returns
+    -------
+    Preset
+        For so many recordings.
+
+    Examples
+    --------
     >>> few, many = nmnist(1000), nmnist(60_000)
     >>> (few.passes, few.batch_size, few.rule.alpha), (many.passes, many.batch_size, many.rule.alpha)
     ((60, 16, 0.0002), (20, 128, 0.0002))
@@ -104,9 +129,21 @@ NAMES = ("camera", "nmnist", "sentences")
 
 
 def named(name: str, recordings: int, *, units: int = 32, taus: tuple[Time, Time] | None = None) -> Preset:
-    """A preset by its name, for so many recordings to learn from.
+    """A preset by its name.
 
     "camera" and "nmnist" are the same network; the data of "nmnist" is cropped and its polarities are merged.
+
+    Parameters
+    ----------
+    name : {"camera", "nmnist", "sentences"}
+        The preset.
+    recordings, units, taus
+        As in `nmnist`; "sentences" ignores them.
+
+    Returns
+    -------
+    Preset
+        For so many recordings.
     """
     if name == "sentences":
         return SENTENCES

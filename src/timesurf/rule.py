@@ -1,7 +1,7 @@
 """Sup3r, the learning rule: its parameters and its equations, once, in the paper's names.
 
-An event that reaches the last layer teaches every layer. At the place where layer k emitted, `ftv` holds how recently
-each of its units fired (1: just now, 0: long ago or never). From it:
+Every layer learns from each event that reaches the last layer. At the place where layer k emitted, `ftv` contains how
+recently each of its units fired (1: just now, 0: long ago or never). From it:
 
     S  = G (1 - mean of the other units' ftv)       G = +1: right class or no label, -1: wrong class
     dS = S - S of the layer's previous output at that place (0 before the first)
@@ -13,12 +13,12 @@ dist_n the distance ||ts - c_n||:
     th_f += (gamma dS + delta S) near(th_f, dist_f)
     th_n -= (gamma dS + delta S) near(th_n, dist_n)     for other n with dist_n < th_n, if S >= 0 and dS >= 0
 
-    near(th, dist) = exp(-(th - dist) / d)   "border": what lies close to the threshold moves it
+    near(th, dist) = exp(-(th - dist) / d)   "border": surfaces close to the threshold move it
                      exp(-dist / d)          "centre": as the paper prints it
 
-Two departures from the print, both forced by its own text: the mean in S divides by N - 1 units, not by K - 1 layers
-(else S is not 0 when all units fire at once), and `near` measures from the border ("how close to the border samples
-need to be"). A threshold stops at 0, where its unit has fallen silent.
+Two differences from the printed equations, both needed by the paper's own text: the mean in S divides by N - 1 units,
+not by K - 1 layers (else S is not 0 when all units fire at once), and `near` measures from the border ("how close to
+the border samples need to be"). A threshold stops at 0: its unit is then silent.
 """
 
 from __future__ import annotations
@@ -33,18 +33,31 @@ from numpy.typing import NDArray
 from timesurf.errors import SettingError
 
 Array = NDArray[Any]
-PerLayer = float | tuple[float, ...]  # one number for all layers, or one a layer
+PerLayer = float | tuple[float, ...]  # one number for all layers, or one per layer
 Kernel = Literal["border", "centre"]
-SLACK = (
-    1e-6  # S and dS this close below 0 count as 0: while one unit fires steadily dS is 0, and rounding must not decide
-)
+SLACK = 1e-6  # S and dS this little below 0 count as 0: while one unit fires steadily dS is 0 up to rounding
 RATES = ("alpha", "beta", "gamma", "delta", "d")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Rates of Sup3r. Each is one number for all layers, or a tuple with one a layer.
+    """Rates of Sup3r. Each is one number for all layers, or a tuple with one per layer.
 
+    Attributes
+    ----------
+    alpha, beta : float or tuple of float
+        Of centroids: weight of dS, and of S.
+    gamma, delta : float or tuple of float
+        Of thresholds: weight of dS, and of S.
+    d : float or tuple of float
+        How close to the border (or the centre) a surface must be to move a threshold.
+    kernel : {"border", "centre"}
+        Where `near` measures from.
+    competition : bool
+        Whether a unit that fires correctly pushes back the thresholds of the other units that its surface reaches.
+
+    Examples
+    --------
     >>> Rule(alpha=1e-3).per_layer(2)
     array([[1.e-03, 1.e-04, 1.e-04, 5.e-06, 3.e-01],
            [1.e-03, 1.e-04, 1.e-04, 5.e-06, 3.e-01]])
@@ -56,16 +69,16 @@ class Rule:
     delta: PerLayer = 5e-6  # thresholds, weight of S
     d: PerLayer = 0.3  # how close to the border (or the centre) a surface must be to move a threshold
     kernel: Kernel = "border"
-    competition: bool = True  # whether a unit that fires rightly pushes back the thresholds of its neighbours
+    competition: bool = True  # whether the unit that fires pushes back the thresholds of others
 
     def __post_init__(self) -> None:
-        """Refuse what is not a number, a d that is not positive, an unknown kernel."""
+        """Refuse rates that are not numbers, a d that is not positive, an unknown kernel."""
         for name in RATES:
             value = getattr(self, name)
             numbers = tuple(value) if isinstance(value, tuple | list) else (value,)
             for number in numbers:
                 if not isinstance(number, int | float | np.number) or not _finite(number):
-                    raise SettingError(f"{name} = {value!r} must be a finite number, or one a layer.")
+                    raise SettingError(f"{name} = {value!r} must be a finite number, or one per layer.")
                 if name == "d" and number <= 0:
                     raise SettingError(f"d = {value!r} must be positive.")
             plain = tuple(map(float, numbers))
@@ -87,14 +100,17 @@ class Rule:
     def for_adapting(self) -> Rule:
         """The rule with a tenth of its beta, for learning without labels.
 
-        While S is always positive, beta pulls every unit towards all that it accepts; thresholds must keep up with it.
+        Without labels S is always positive, and beta pulls each unit towards all that it accepts, faster than the
+        thresholds can follow.
         """
         tenth = tuple(b / 10 for b in self.beta) if isinstance(self.beta, tuple) else self.beta / 10
         return replace(self, beta=tenth)
 
     def scaled(self, by: float) -> Rule:
-        """The rule with all rates times `by`; d, which is a distance, stays.
+        """The rule with all rates times `by`; d, which is a distance, stays the same.
 
+        Examples
+        --------
         >>> Rule(alpha=1e-3, gamma=(1.0, 2.0)).scaled(0.5).gamma
         (0.5, 1.0)
         """
@@ -111,18 +127,20 @@ class Rule:
 def _finite(number: Any) -> bool:
     try:
         return math.isfinite(number)
-    except OverflowError:  # a whole number beyond what a float holds
+    except OverflowError:  # an integer too large for a float
         return False
 
 
 def sign(fired: int, label: int) -> float:
-    """G: +1 if the last layer fired the right class or there is no label (-1) to say, -1 if it fired a wrong one."""
+    """G: +1 if the last layer fired the right class or there is no label (-1), else -1."""
     return 1.0 if label in (fired, -1) else -1.0
 
 
 def separability(ftv: Array, fired: int, G: float) -> float:
     """S = G (1 - mean of the other units' feedback): +1 sparse, stable and right; -1 sparse, stable and wrong; 0 dense.
 
+    Examples
+    --------
     >>> separability(np.array([1.0, 0.0, 0.0]), fired=0, G=+1)
     1.0
     """
@@ -146,7 +164,7 @@ def centroid_step(ts: Array, c: Array, gain: float) -> Array:
 def threshold_steps(
     th: Array, dist: Array, fired: int, S: float, dS: float, gain: float, d: float, rule: Rule
 ) -> Array:
-    """Steps of all thresholds of a layer: gain = gamma dS + delta S. An infinite one (no threshold) stays infinite."""
+    """Steps of all thresholds of a layer: gain = gamma dS + delta S. An infinite threshold (none) stays infinite."""
     steps = np.zeros_like(th)
     if rule.competition and S >= -SLACK and dS >= -SLACK:
         reached = dist < th

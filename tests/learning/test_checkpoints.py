@@ -19,7 +19,7 @@ COURSES = {
     "clipped": {"passes": 2, "batch_size": 5, "if_diverged": "clip"},
     "stepping back": {"passes": 2, "batch_size": 5, "if_diverged": "back"},
 }
-WILD = {"alpha": 3.0, "beta": 3.0}  # centroids flee
+WILD = {"alpha": 3.0, "beta": 3.0}  # centroids diverge
 
 
 class KilledError(Exception):
@@ -40,17 +40,17 @@ def state(network):
     return [array.tobytes() for array in arrays], network.history
 
 
-def interrupted_after(words):
-    """Progress that ends the training at this word of it."""
-    left = words
+def interrupted_after(reports):
+    """Progress that ends the training at this report."""
+    left = reports
 
-    def told(_):
+    def progress(_):
         nonlocal left
         left -= 1
         if left == 0:
             raise KilledError
 
-    return told
+    return progress
 
 
 @pytest.mark.parametrize("engine", ["cpu", "reference"])

@@ -181,7 +181,7 @@ def test_a_tightened_network_decides_as_before():
     network = trained()
     before = network.evaluate(DATA)
     after = network.tighten(DATA).evaluate(DATA)
-    assert after["event_accuracy"] >= before["event_accuracy"] - 0.02
+    assert after["event_accuracy"] >= before["event_accuracy"] - 0.02  # seed 0; a drop of 2 points is allowed
     assert 0 < after["kept"] <= before["kept"]
     assert all(
         stage.units == len(c)

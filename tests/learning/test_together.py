@@ -20,12 +20,12 @@ def test_they_become_what_each_becomes_alone():
     how = {"passes": 2, "batch_size": 8, "decay": True}
     for one in alone:
         one.train(DATA, **how)
-    heard = []
-    together.train(beside, DATA, **how, progress=heard.append)
+    reports = []
+    together.train(beside, DATA, **how, progress=reports.append)
     for a, b in zip(alone, beside, strict=True):
         for mine, theirs in zip([u.centroids for u in a.parameters], [u.centroids for u in b.parameters], strict=True):
             np.testing.assert_array_equal(mine, theirs)
-    assert heard
+    assert reports
 
 
 def test_each_may_have_recordings_of_its_own():

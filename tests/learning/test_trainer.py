@@ -1,12 +1,14 @@
-"""Schedules: rates that fall, recordings held out, when to stop."""
+"""The loop over passes: rates that fall, validation, when to stop, what each pass leaves."""
 
 import numpy as np
 import pytest
 
-from timesurf import Rule, SettingError
+from timesurf import EventError, Rule, SettingError
 from timesurf.datasets import sentences
-from timesurf.engines import Parameters
-from timesurf.learning.trainer import Schedule, check_sane, hold_out
+from timesurf.engines import Learner, Options, Outcome, Parameters
+from timesurf.learning.divergence import check_sane
+from timesurf.learning.schedule import Schedule
+from timesurf.learning.trainer import Turn, one_pass, passes, shuffler
 from timesurf.presets import SENTENCES
 
 DATA = sentences.make(10, seed=0, duration="1 ms")
@@ -18,12 +20,34 @@ def network(**options):
 
 def test_rates_fall_linearly_to_nothing():
     rule = Rule(alpha=1.0, beta=(2.0, 4.0), d=0.3)
-    assert Schedule(0, 100, decay=True).rule(rule, 0) == rule
-    half = Schedule(40, 100, decay=True).rule(rule, 10)
+    assert Schedule(decay=True).rule(rule, 0, 100) == rule
+    half = Schedule(decay=True).rule(rule, 50, 100)
     assert half.alpha == 0.5
     assert half.beta == (1.0, 2.0)
     assert half.d == 0.3
-    assert Schedule(40, 100).rule(rule, 10) is rule
+    assert Schedule().rule(rule, 50, 100) is rule
+
+
+def test_the_loop_yields_after_each_pass():
+    one = network().start(DATA)
+    loop = passes(one, DATA, Schedule(3), shuffler(one))
+    first = next(loop)
+    assert (first.number, len(one.history)) == (1, 1)
+    assert first.figures is one.history[0]
+    assert set(first.figures) == {"recordings", "event_accuracy", "kept"}
+    assert first.parameters.same(one.parameters)
+    assert [done.number for done in loop] == [2, 3]
+    whole = network().fit(DATA, passes=3)
+    assert whole.parameters.same(one.parameters)
+    assert whole.history == one.history
+
+
+def test_a_loop_that_is_left_has_learned_so_far():
+    one = network().start(DATA)
+    for done in passes(one, DATA, Schedule(9), shuffler(one)):
+        if done.number == 2:
+            break
+    assert len(one.history) == 2
 
 
 @pytest.mark.parametrize("batch_size", [None, 3])
@@ -36,16 +60,6 @@ def test_decay_learns_less(batch_size):
     assert 0 < moved[True] < moved[False]
 
 
-def test_held_out_recordings_are_of_every_class_and_not_learnt():
-    label = np.array([0] * 10 + [1] * 20 + [-1] * 5)
-    learnt, tested = hold_out(label, 0.1, np.random.default_rng(0))
-    assert sorted([*learnt, *tested]) == list(range(35))
-    assert np.bincount(label[tested]).tolist() == [1, 2]
-    for bad in (0, 1, -0.5):
-        with pytest.raises(SettingError, match="validation"):
-            hold_out(label, bad, np.random.default_rng(0))
-
-
 def test_validation_keeps_the_best_pass():
     n = network().fit(DATA, passes=3, validation=0.2)
     accuracies = [line["validation_accuracy"] for line in n.history]
@@ -53,6 +67,42 @@ def test_validation_keeps_the_best_pass():
     assert all(line["recordings"] == 8 for line in n.history)
     kept = network().fit(DATA, passes=3, validation=0.2)
     assert kept.history == n.history  # the same seed holds out the same recordings
+
+
+def test_recordings_to_choose_by_can_be_given():
+    others = sentences.make(6, seed=1, duration="1 ms")
+    n = network().fit(DATA, passes=3, validation=others)
+    assert all(line["recordings"] == len(DATA) for line in n.history)
+    best = max(line["validation_accuracy"] for line in n.history)
+    assert n.evaluate(others)["recording_accuracy"] == best
+    plain = network().fit(DATA, passes=3)  # choosing changes nothing in what is learned
+    assert [line["event_accuracy"] for line in plain.history] == [line["event_accuracy"] for line in n.history]
+
+
+def test_recordings_too_few_to_hold_any_out_train_without_validation():
+    two = DATA[[0, int(np.argmax(DATA.labels != DATA.labels[0]))]]
+    with pytest.warns(UserWarning, match="Too few recordings"):
+        n = network().fit(two, passes=2, validation=0.1, patience=1)
+    assert len(n.history) == 2
+    assert "validation_accuracy" not in n.history[0]
+
+
+def test_unlabelled_recordings_take_no_part_in_validation():
+    labels = np.where(np.arange(len(DATA)) < 3, "", DATA.labels)
+    n = network().fit(DATA.with_labels(labels), passes=1, validation=0.2)
+    assert n.history[0]["recordings"] >= 3
+    unlabelled = DATA.with_labels([""] * len(DATA))
+    n = network().fit(DATA, passes=1, validation=DATA.with_labels(labels))
+    assert n.history[0]["validation_accuracy"] == n.evaluate(DATA[3:])["recording_accuracy"]
+    with pytest.raises(EventError, match="no labels"):
+        network().fit(DATA, passes=1, validation=unlabelled)
+
+
+def test_unknown_settings_are_refused():
+    with pytest.raises(TypeError, match="pases"):
+        network().fit(DATA, pases=1)
+    with pytest.raises(TypeError, match="pases"):
+        network().start(DATA).train(DATA, pases=1)
 
 
 def test_patience_stops_early():
@@ -66,19 +116,16 @@ def test_patience_stops_early():
 
 def test_thresholds_are_pushed_back_only_while_more_is_kept():
     rule = Rule(competition=True)
-    schedule = Schedule(0, 100, keep=0.7)
-    assert schedule.rule(rule, 0, kept=0.71).competition
-    assert not schedule.rule(rule, 0, kept=0.7).competition
+    schedule = Schedule(keep=0.7)
+    assert schedule.rule(rule, 0, 100, kept=0.71).competition
+    assert not schedule.rule(rule, 0, 100, kept=0.7).competition
     with pytest.raises(SettingError, match="keep"):
-        Schedule(0, 100, keep=1.5)
+        Schedule(keep=1.5)
 
 
 def test_the_share_kept_is_followed_from_batch_to_batch():
     """An engine that keeps half of the events: after some batches the mean falls below 0.6, and the brake is on."""
     from types import SimpleNamespace
-
-    from timesurf.engines import Learner, Options, Outcome, Parameters
-    from timesurf.learning.trainer import one_pass
 
     seen = []
 
@@ -89,8 +136,8 @@ def test_the_share_kept_is_followed_from_batch_to_batch():
 
     engine = SimpleNamespace(learn_batch=learn)
     parameters = Parameters.of([np.zeros((1, 1))], [np.ones(1)])
-    label, schedule = np.zeros(len(DATA), dtype=int), Schedule(0, len(DATA), batch_size=1, keep=0.6)
-    one_pass(engine, Learner((), parameters, DATA, label), Rule(), schedule, Options())
+    label, schedule = np.zeros(len(DATA), dtype=int), Schedule(1, batch_size=1, keep=0.6)
+    one_pass(engine, Turn(1, Learner((), parameters, DATA, label), len(DATA)), Rule(), schedule, Options())
     assert seen[0]
     assert not seen[-1]
     assert seen == sorted(seen, reverse=True)

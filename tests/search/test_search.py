@@ -1,4 +1,4 @@
-"""A search finds settings by two objectives, goes on after any end, and tells what it found."""
+"""A search finds settings by two objectives, continues after any interruption, and reports what it found."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 
 from timesurf import cli, report, search
 from timesurf.datasets import sentences
-from timesurf.errors import EventError, SettingError
+from timesurf.errors import SettingError
 from timesurf.io import npz
 from timesurf.presets import SENTENCES, nmnist
 from timesurf.search import findings, space, trial
@@ -23,7 +23,7 @@ optuna = pytest.importorskip("optuna")
 PARTS = search.Parts(*(sentences.make(n, seed, duration="2 ms") for seed, n in enumerate((30, 20, 20))))
 QUICK = replace(SENTENCES, passes=2, start="kmeans", sample=4, rule=replace(SENTENCES.rule, alpha=1e-3, gamma=3e-2))
 FEW = {"passes": 2, "only": ["tau1", "alpha"], "threads": 1, "networks": 1, "best": 1}
-TASK = trial.Task(PARTS.train, PARTS.held, threads=1)
+TASK = trial.Task(PARTS.learn, PARTS.validation, threads=1)
 
 
 @pytest.fixture(autouse=True)
@@ -31,8 +31,8 @@ def silent():
     optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
-def told(result):
-    """What the trials of a search were, how long they took aside."""
+def rows(result):
+    """The trials of a search without their times and numbers."""
     return [
         {name: value for name, value in row.items() if name not in ("seconds", "number")} for row in result["trials"]
     ]
@@ -70,7 +70,7 @@ def test_the_space_can_be_narrowed_and_widened():
     assert some.preset.rule.beta == 0
     for why, words in {
         "No setting 'tau9'": {"only": ["tau9"]},
-        "say over which": {"only": ["keep"]},
+        "give the values over which": {"only": ["keep"]},
         "Nothing is left": {"only": ["d"], "fix": ["d"]},
     }.items():
         with pytest.raises(SettingError, match=why):
@@ -85,8 +85,8 @@ def test_the_space_can_be_narrowed_and_widened():
 @pytest.mark.parametrize("batch_size", [None, 8])
 def test_a_trial_trains_the_network_that_fit_would(batch_size):
     preset = replace(QUICK, batch_size=batch_size, decay=True, keep=0.5, rule=SENTENCES.rule)
-    network = preset.network(PARTS.train, sentences.TASK1, 3, threads=1).fit(PARTS.train, **preset.training())
-    figures = network.evaluate(PARTS.held)
+    network = preset.network(PARTS.learn, sentences.TASK1, 3, threads=1).fit(PARTS.learn, **preset.training())
+    figures = network.evaluate(PARTS.validation)
     measured = trial.measure(TASK, preset, seed=3)
     assert (measured.recording_accuracy[-1], measured.kept[-1]) == (figures["recording_accuracy"], figures["kept"])
     assert measured.event_accuracy == figures["event_accuracy"]
@@ -120,7 +120,7 @@ def test_who_diverges_or_guesses_gets_the_worst_marks():
 
 def test_the_same_seed_gives_the_same_search():
     first, again, other = (search.run(PARTS, QUICK, trials=3, seed=seed, **FEW) for seed in (1, 1, 2))
-    assert told(first) == told(again) != told(other)
+    assert rows(first) == rows(again) != rows(other)
     assert first["test"] == again["test"]
     assert first["trials"][0]["values"] == first["defaults"] == {"tau1": 2000.0, "alpha": 1e-3}
 
@@ -192,12 +192,12 @@ PROGRAM = """
 import sys
 import optuna
 optuna.logging.set_verbosity(optuna.logging.WARNING)
-from tests.test_search import FEW, PARTS, QUICK
+from tests.search.test_search import FEW, PARTS, QUICK
 from timesurf import search
-def told(row, done, leads):
+def report(row, done, leads):
     print(done, flush=True)
 print("ready", flush=True)
-result = search.run(PARTS, QUICK, trials=int(sys.argv[2]), storage=sys.argv[1], told=told, **FEW)
+result = search.run(PARTS, QUICK, trials=int(sys.argv[2]), storage=sys.argv[1], report=report, **FEW)
 print(len(result["trials"]), result["stopped"])
 """
 
@@ -224,7 +224,7 @@ def test_a_search_that_is_killed_goes_on_as_if_it_had_not_been(tmp_path):
     assert len(result["trials"]) == made + 3
     left = optuna.load_study(study_name="timesurf", storage=storage).get_trials()
     assert {t.state.name for t in left} <= {"COMPLETE", "PRUNED", "FAIL"}
-    assert told(result) == told(search.run(PARTS, QUICK, trials=made + 3, **FEW))
+    assert rows(result) == rows(search.run(PARTS, QUICK, trials=made + 3, **FEW))
 
 
 def test_workers_of_dask_make_the_same_trials():
@@ -233,7 +233,7 @@ def test_workers_of_dask_make_the_same_trials():
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
         there = search.run(PARTS, QUICK, trials=3, dask=cluster.scheduler_address, **FEW)
-    assert told(there) == told(search.run(PARTS, QUICK, trials=3, **FEW))
+    assert rows(there) == rows(search.run(PARTS, QUICK, trials=3, **FEW))
 
 
 def test_two_processes_share_a_study(tmp_path):
@@ -273,8 +273,8 @@ def test_what_is_chosen_is_no_worse_than_the_defaults(result):
     assert np.mean(chosen["kept"]) <= np.mean(result["finalists"][0]["kept"])
     tested = result["test"]
     assert tested["values"] == chosen["values"]
-    network = QUICK.network(PARTS.train, sentences.TASK1, 2, threads=1).fit(PARTS.train, **QUICK.training())
-    assert tested["defaults"]["kept"] == [network.evaluate(PARTS.test)["kept"]]  # fresh recordings, a fresh seed
+    network = QUICK.network(PARTS.learn, sentences.TASK1, 2, threads=1).fit(PARTS.learn, **QUICK.training())
+    assert tested["defaults"]["kept"] == [network.evaluate(PARTS.held_out)["kept"]]  # recordings held out, a new seed
 
 
 @pytest.mark.parametrize("preset", [QUICK, replace(nmnist(1000), margin=float("inf"))])
@@ -291,19 +291,31 @@ def test_the_python_that_is_printed_has_these_settings(preset):
 
 def test_the_page_of_a_search_shows_front_and_importance(result, tmp_path):
     page = report.write_search(result, tmp_path / "search.html").read_text()
-    for words in ("no other beats", "What matters", "no trial has seen", "Sup3rClassifier(", "tau1"):
+    for words in ("Sup3rClassifier(", "tau1", "<svg"):
         assert words in page
     missing = {name: value for name, value in result.items() if name not in ("test", "finalists")}
     assert "stopped" in report.search_page(missing | {"stopped": True, "importance": {}})
 
 
-def test_recordings_are_parted_by_class_and_must_have_labels():
-    some = sentences.make(50, seed=0)
-    parts = search.parted(some, validation=0.1, test=0.3, seed=1)
-    assert [len(part) for part in (parts.train, parts.held, parts.test)] == [30, 4, 16]
-    assert len({part.fingerprint() for part in (parts.train, parts.held, parts.test)}) == 3
-    with pytest.raises(EventError, match="label"):
-        search.parted(type(some)(some.coords, some.t, offsets=some.offsets, field=some.field))
+def test_recordings_held_out_have_no_part_in_choosing(result):
+    """Other recordings held out change nothing but the figures reported on them."""
+    other = replace(PARTS, held_out=sentences.make(12, seed=9, duration="2 ms"))
+    again = search.run(other, QUICK, trials=8, **FEW)
+    assert rows(again) == rows(result)
+    assert [one["values"] for one in again["finalists"]] == [one["values"] for one in result["finalists"]]
+    assert again["test"]["values"] == result["test"]["values"]
+
+
+def test_a_search_needs_all_three_parts():
+    with pytest.raises(SettingError, match="choose by and others to report on"):
+        search.run(replace(PARTS, held_out=None), QUICK, trials=1, **FEW)
+
+
+def test_unlabelled_recordings_are_learned_from_and_not_judged():
+    labels = np.where(np.arange(len(PARTS.learn)) % 5 == 0, "", PARTS.learn.labels)
+    task = replace(TASK, learn=PARTS.learn.with_labels(labels))
+    assert task.learn.classes.tolist() == TASK.learn.classes.tolist()
+    assert trial.measure(task, QUICK, 0).ended == "whole"
 
 
 # ------------------------------------------------------------------ the command
@@ -345,7 +357,8 @@ def test_the_command_writes_study_figures_and_page(timesurf, tmp_path):
         "two.npz", *SHORT, "--trials", 3, "--vary", "tau1=1 ms:4 ms", "--fix", "beta=0", "--out", "found"
     )
     assert code == 0, said
-    assert "What matters" in said
+    assert "Importance" in said
+    assert "recording accuracy" in said
     result = json.loads((tmp_path / "found" / "search.json").read_text())
     assert result["settings"]["preset"]["rule"]["beta"] == 0
     assert all(1000 <= row["values"]["tau1"] <= 4000 for row in result["trials"])
@@ -354,12 +367,12 @@ def test_the_command_writes_study_figures_and_page(timesurf, tmp_path):
     assert (tmp_path / "found" / "search.html").is_file()
     code, said = timesurf(*SHORT, "--trials", 3, "--out", "found")
     assert code == 2
-    assert "begun with another" in said
+    assert "started with another" in said
 
 
 def test_mistakes_are_named(timesurf):
     for why, words in {
-        "which recordings": ["--preset", "nmnist"],
+        "recordings to learn from": ["--preset", "nmnist"],
         "No setting 'tua1'": [*SHORT, "--recordings", "20", "--only", "tua1"],
         "LOW:HIGH": [*SHORT, "--recordings", "20", "--vary", "tau1"],
     }.items():
@@ -386,7 +399,7 @@ def test_ctrl_c_ends_with_the_report_so_far(timesurf, tmp_path, monkeypatch):
     monkeypatch.setattr(search.Study, "tell", interrupted)
     code, said = timesurf(*SHORT, "--recordings", "20", "--trials", "500", "--jobs", "2")
     assert code == 130, said
-    assert "goes on" in said
+    assert "continues the search" in said
     result = json.loads((tmp_path / "search" / "search.json").read_text())
     assert result["stopped"]
     assert len(result["trials"]) == 2

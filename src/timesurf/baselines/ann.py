@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from timesurf.errors import MissingEngineError
 from timesurf.events import Recordings
-from timesurf.learning.trainer import hold_out
+from timesurf.learning.split import hold_out
 
 Array = NDArray[Any]
 PATIENCE = 0.25  # share of all passes without an improvement on the validation images after which training ends

@@ -143,7 +143,7 @@ def progress(what: str, networks: int) -> Iterator[Any]:
 def in_parts(what: str, recordings: Any, call: Callable[[Any], Any]) -> Any:
     """The outcome of a call on recordings, made for some of them at a time, with a progress bar."""
     from timesurf.engines import Outcome
-    from timesurf.learning.trainer import parts
+    from timesurf.inference import parts
 
     with counted(what) as report:
         outcomes = []

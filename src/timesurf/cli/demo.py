@@ -1,4 +1,4 @@
-"""`timesurf demo` and `timesurf warmup`: the first minutes."""
+"""`timesurf demo` and `timesurf warmup`: first steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the model and the figure.", file_okay=False)] = Path("demo"),
     seed: Seed = 0,
 ) -> None:
-    """Train one network on the paper's benchmark, print the table, draw its features.
+    """Train one network on the paper's benchmark, print its figures, draw its features.
 
     Example: timesurf demo --out demo
     """
@@ -28,10 +28,10 @@ def demo(
     out.mkdir(parents=True, exist_ok=True)
     console.print(
         "Two sentences, [bold]v/v yty[/] and [bold]vxv yty[/], written by noisy pixels. "
-        "Only x and / tell them apart.\nTraining a network of 3, 6 and 2 units on 1,000 recordings ..."
+        "They differ only in x and /.\nTraining a network of 3, 6 and 2 units on 1,000 recordings ..."
     )
-    with progress("training", 1) as told:
-        sup3r, kmeans, test = classification.train(seed, 0, 1000, told)
+    with progress("training", 1) as report:
+        sup3r, kmeans, test = classification.train(seed, 0, 1000, report)
     figures = {"sup3r": sup3r.evaluate(test), "kmeans": kmeans.evaluate(test)}
     console.print(table1({name: {k: [v[k]] for k in ("event_accuracy", "kept")} for name, v in figures.items()}))
     sup3r.save(out / "sentences.tsf")
@@ -41,13 +41,13 @@ def demo(
     accuracy = (figures["sup3r"]["event_accuracy"], figures["kmeans"]["event_accuracy"])
     plots.compare_features(sup3r, kmeans, use, accuracy).savefig(out / "features.png", dpi=120)
     console.print(
-        f"Layer-1 features of both: {out / 'features.png'}\nThe trained network:      {out / 'sentences.tsf'}"
+        f"Features of layer 1, Sup3r and k-means: {out / 'features.png'}\nThe trained network: {out / 'sentences.tsf'}"
     )
 
 
 @app.command()
 def warmup() -> None:
-    """Compile the CPU kernels for this machine now, so that the first run does not wait for it.
+    """Compile the CPU kernels for this machine now, so that the first run does not have to.
 
     Example: timesurf warmup
     """
@@ -56,4 +56,4 @@ def warmup() -> None:
     began = time.perf_counter()
     with console.status("Compiling ..."):
         cpu.warm_up()
-    console.print(f"Compiled in {time.perf_counter() - began:.0f} s, and kept on disk.", highlight=False)
+    console.print(f"Compiled in {time.perf_counter() - began:.0f} s and stored on disk.", highlight=False)

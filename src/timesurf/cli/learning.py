@@ -1,7 +1,8 @@
-"""`timesurf train`, `adapt` and `extend`: what changes a network."""
+"""`timesurf train`, `adapt` and `extend`: the commands in which a network learns."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from contextlib import suppress
@@ -31,34 +32,43 @@ from timesurf.cli.app import (
 from timesurf.cli.data import fitted, load, needs_labels, prepared, taus_of
 from timesurf.cli.using import figures, shown
 from timesurf.errors import SettingError
+from timesurf.storage.atomic import replacing
 
-_RATES = ("alpha", "beta", "gamma", "delta", "d")
-Out = Annotated[Path, typer.Option("--out", help="The changed model.", dir_okay=False)]
+Out = Annotated[Path, typer.Option("--out", help="File to write the changed model to.", dir_okay=False)]
 
 
 @app.command()
 def train(
     ctx: typer.Context,
     data: Data,
-    model: Annotated[Path, typer.Option(help="Where the model goes.", dir_okay=False)],
+    model: Annotated[Path, typer.Option(help="File to write the model to.", dir_okay=False)],
     preset: Annotated[str, typer.Option(help="Layers and settings: camera, nmnist or sentences.")] = "camera",
-    validation: Annotated[float, typer.Option(min=0, max=0.9, help="Share held out to judge by; 0: none.")] = 0.1,
-    passes: Annotated[int | None, typer.Option(min=1, help="Over all recordings; default: the preset's.")] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Recordings a step; default: the preset's.")] = None,
-    units: Annotated[int, typer.Option(min=1, help="Of the first layer (camera, nmnist).")] = 32,
+    validation: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Share of the recordings that choose the best pass; 0: none.")
+    ] = 0.1,
+    held_out: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Share reported on and used for nothing else; 0: none.")
+    ] = 0.1,
+    passes: Annotated[
+        int | None, typer.Option(min=1, help="Passes over all recordings; default: the preset's.")
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Recordings per step; default: the preset's.")] = None,
+    units: Annotated[int, typer.Option(min=1, help="Units of the first layer (camera, nmnist).")] = 32,
     taus: Annotated[str | None, typer.Option(help="Time constants of both layers, as '10 ms, 1 ms'.")] = None,
-    alpha: Annotated[float | None, typer.Option(help="Rate of centroids by dS.")] = None,
-    beta: Annotated[float | None, typer.Option(help="Rate of centroids by S.")] = None,
-    gamma: Annotated[float | None, typer.Option(help="Rate of thresholds by dS.")] = None,
-    delta: Annotated[float | None, typer.Option(help="Rate of thresholds by S.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="Rate of centroids, weight of dS.")] = None,
+    beta: Annotated[float | None, typer.Option(help="Rate of centroids, weight of S.")] = None,
+    gamma: Annotated[float | None, typer.Option(help="Rate of thresholds, weight of dS.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Rate of thresholds, weight of S.")] = None,
     d: Annotated[float | None, typer.Option(help="How close to its border an event moves a threshold.")] = None,
     keep: Annotated[
-        float | None, typer.Option(min=0.01, max=1, help="Share of events below which thresholds rest.")
+        float | None, typer.Option(min=0.01, max=1, help="Share of events below which thresholds stop closing.")
     ] = None,
-    if_diverged: Annotated[str, typer.Option(help="stop, clip, or go back a pass and on at half the rates.")] = "stop",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where this command was interrupted.")] = False,
-    minutes: Annotated[float, typer.Option(min=0, help="Between checkpoints.")] = 5,
-    every: Annotated[int | None, typer.Option(min=1, help="Recordings between checkpoints, if that is less.")] = None,
+    if_diverged: Annotated[str, typer.Option(help="stop; clip; or back: repeat the pass at half the rates.")] = "stop",
+    resume: Annotated[bool, typer.Option("--resume", help="Continue this command after an interruption.")] = False,
+    minutes: Annotated[float, typer.Option(min=0, help="Minutes between checkpoints.")] = 5,
+    every: Annotated[
+        int | None, typer.Option(min=1, help="Recordings between checkpoints, if these come first.")
+    ] = None,
     engine: Engine = "cpu",
     dask: Dask = None,
     seed: Seed = 0,
@@ -67,67 +77,113 @@ def train(
     config: Config = None,
     json_file: Json = None,
 ) -> None:
-    """Train a network on labelled recordings; a folder keeps how, for `timesurf report`, and checkpoints on the way.
+    """Train a network on recordings; a folder keeps the run, for `timesurf report`, and its checkpoints.
 
-    Example: timesurf train digits.npz --preset nmnist --model digits.tsf --validation 0.1
+    Recordings are split three ways: learned from, chosen by (--validation), reported on (--held-out). Those without a
+    label are learned from.
+
+    Example: timesurf train digits.npz --preset nmnist --model digits.tsf
     """
+    from timesurf.learning import split as splitting
     from timesurf.learning.checkpoints import Checkpoints
-    from timesurf.learning.trainer import hold_out
-    from timesurf.presets import named
-    from timesurf.results import machine
-    from timesurf.results import run as runs
 
     for path in (model, json_file, run := run or Path(f"{model}.run")):
         check_writable(path)
     recordings = prepared(load(data, split), preset)
     needs_labels(recordings, data)
-    learnt = round(len(recordings) * (1 - validation))
-    settings = named(preset, max(learnt, 1), units=units, taus=taus_of(taus))
-    given = {name: ctx.params[name] for name in _RATES if ctx.params[name] is not None}
-    settings = replace(settings, rule=replace(settings.rule, **given))
-    chosen: dict[str, Any] = {"passes": passes, "batch_size": batch_size, "keep": keep}
-    settings = replace(settings, **{name: value for name, value in chosen.items() if value is not None})
+    parts = splitting.split(recordings, validation, held_out, seed)
+    settings = _settings(ctx.params, len(parts.learn))
     if dask is not None and settings.batch_size is None:
-        raise SettingError("--dask spreads batches over workers, and this preset learns online: give --batch-size.")
+        raise SettingError("--dask spreads batches over workers, but this preset learns online: give --batch-size.")
     what = ctx.with_resource(spread(dask, engine))
     network = settings.network(recordings, recordings.classes, seed, engine=what)
-    held = None
-    if validation:
-        _, tested = hold_out(network.class_numbers(recordings), validation, network.shuffler())
-        held = recordings[tested]
+    _show_split(parts, validation, held_out)
     began, stopped = time.perf_counter(), False
-    with progress("training", 1) as told:
+    with progress("training", 1) as report:
         try:
             network.fit(
-                recordings, **settings.training(), validation=validation or None, if_diverged=if_diverged,  # type: ignore[arg-type]  # checked there
+                parts.learn, **settings.training(), validation=parts.validation, if_diverged=if_diverged,
                 checkpoints=Checkpoints(run / "checkpoints", recordings=every, minutes=minutes), resume=resume,
-                progress=lambda news: told(0, news),
+                progress=lambda now: report(0, now),
             )  # fmt: skip
         except KeyboardInterrupt:
             stopped = True
     if stopped and not network.history:
-        console.print("Stopped before the first pass was done: nothing to keep.")
+        console.print("Stopped before the end of the first pass: there is no model to write.")
         raise typer.Exit(130)
-    result: dict[str, Any] = {} if held is None else figures(network, held)
     about = {
         "command": sys.argv, "config": _plain(ctx.params), "settings": settings.to_dict(), "seed": seed,
         "data": {"name": data, "recordings": len(recordings), "events": int(recordings.counts.sum())},
-        "machine": machine.describe("cuda" if engine == "cuda" else "cpu"),
-        "history": network.history, "evaluation": result, "seconds": time.perf_counter() - began, "stopped": stopped,
+        "seconds": time.perf_counter() - began, "stopped": stopped,
     }  # fmt: skip
-    network.save(model)
-    runs.write(run, runs.Run(about, network, held))
-    console.print(network, highlight=False)
-    if held is not None:
-        console.print(f"On {len(held):,} recordings held out:", highlight=False)
-        console.print(shown(result), highlight=False)
-    kept = "Stopped; what was learnt so far is in" if stopped else "Model written to"
-    console.print(f"{kept} {model}, the run to {run} (timesurf report {run})", highlight=False)
-    if stopped:
-        console.print("The same command with --resume goes on from the latest checkpoint.", highlight=False)
+    about = _finished(network, parts, about, model, run, engine)
     write_json(json_file, about)
     if stopped:
+        console.print("The same command with --resume continues from the latest checkpoint.", highlight=False)
         raise typer.Exit(130)
+
+
+def _settings(given: dict[str, Any], recordings: int) -> Any:
+    """The preset for so many recordings to learn from, with what the options change."""
+    from timesurf.presets import named
+    from timesurf.rule import RATES
+
+    settings = named(given["preset"], recordings, units=given["units"], taus=taus_of(given["taus"]))
+    rates = {name: given[name] for name in RATES if given[name] is not None}
+    chosen = {name: given[name] for name in ("passes", "batch_size", "keep") if given[name] is not None}
+    return replace(settings, rule=replace(settings.rule, **rates), **chosen)
+
+
+def _show_split(parts: Any, validation: float, held_out: float) -> None:
+    """How many recordings are in each part, and why one is missing, in a line each."""
+    counts = [f"learns from {len(parts.learn):,} recordings"]
+    if parts.validation is not None:
+        counts.append(f"chooses the best pass by {len(parts.validation):,}")
+    if parts.held_out is not None:
+        counts.append(f"reports on {len(parts.held_out):,}")
+    if unlabelled := int((~parts.learn.labelled).sum()):
+        counts[0] += f" ({unlabelled:,} without a label)"
+    console.print(f"Training {', '.join(counts)}.", highlight=False)
+    lacking = [
+        consequence
+        for share, part, consequence in (
+            (validation, parts.validation, "the last pass is kept instead of the best"),
+            (held_out, parts.held_out, "no accuracy is reported"),
+        )
+        if share and part is None
+    ]
+    if lacking:
+        console.print(f"Too few recordings per class to split: {', and '.join(lacking)}.", highlight=False)
+
+
+def _finished(network: Any, parts: Any, about: dict[str, Any], model: Path, run: Path, engine: str) -> dict[str, Any]:
+    """Evaluate, write the model and the folder of the run, and print both; what is known of the run."""
+    from timesurf.results import machine
+    from timesurf.results import run as runs
+
+    result: dict[str, Any] = {} if parts.held_out is None else figures(network, parts.held_out)
+    about = about | {
+        "split": {name: len(numbers) for name, numbers in parts.numbers.items()}, "history": network.history,
+        "evaluation": result, "machine": machine.describe("cuda" if engine == "cuda" else "cpu"),
+    }  # fmt: skip
+    network.save(model)
+    with replacing(run / "split.json") as file:
+        file.write((json.dumps(parts.numbers) + "\n").encode())
+    runs.write(run, runs.Run(about, network, parts.held_out))
+    console.print(network, highlight=False)
+    if accuracies := [line["validation_accuracy"] for line in network.history if "validation_accuracy" in line]:
+        best = max(accuracies)
+        last = len(accuracies) - accuracies[::-1].index(best)
+        console.print(
+            f"Best of {len(accuracies)} passes: {last}, recording accuracy {best:.1%} on what it was chosen by.",
+            highlight=False,
+        )
+    if parts.held_out is not None:
+        console.print(f"On {len(parts.held_out):,} recordings held out, used for nothing else:", highlight=False)
+        console.print(shown(result), highlight=False)
+    wrote = "Stopped; the model so far is in" if about["stopped"] else "Model written to"
+    console.print(f"{wrote} {model}, the run to {run} (timesurf report {run})", highlight=False)
+    return about
 
 
 @app.command()
@@ -135,15 +191,17 @@ def adapt(
     model: Model,
     data: Data,
     out: Out,
-    cap: Annotated[float | None, typer.Option(min=0, help="The furthest a centroid may move in one recording.")] = None,
+    cap: Annotated[
+        float | None, typer.Option(min=0, help="The furthest that a centroid may move in one recording.")
+    ] = None,
     confidence: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Learn only from recordings told with at least this share of votes."),
+        typer.Option(min=0, max=1, help="Learn only from recordings whose class has at least this share of votes."),
     ] = None,
     split: Split = "train",
     json_file: Json = None,
 ) -> None:
-    """Go on learning without labels, recording after recording, and say what was told on the way.
+    """Continue to learn without labels, recording by recording, and print how the recordings were classified.
 
     Example: timesurf adapt digits.tsf today.npz --out digits-today.tsf
     """
@@ -165,16 +223,16 @@ def extend(
     model: Model,
     data: Data,
     out: Out,
-    units: Annotated[int, typer.Option(min=0, help="To add to each hidden layer.")] = 8,
+    units: Annotated[int, typer.Option(min=0, help="Units to add to each hidden layer.")] = 8,
     before: Annotated[
-        str | None, typer.Option(help="What it was trained on, to close the old units around it.")
+        str | None, typer.Option(help="Recordings that the model was trained on, to tighten its thresholds around.")
     ] = None,
-    passes: Annotated[int, typer.Option(min=1, help="Over the new recordings.")] = 6,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Recordings a step; default: online.")] = None,
+    passes: Annotated[int, typer.Option(min=1, help="Passes over the new recordings.")] = 6,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Recordings per step; default: online.")] = None,
     split: Split = "train",
     json_file: Json = None,
 ) -> None:
-    """Take new classes, those labels of the data that the model does not know, without forgetting the old ones.
+    """Learn new classes, the labels that the model does not know, without forgetting the old ones.
 
     Example: timesurf extend zero-to-seven.tsf eight-and-nine.npz --before zero-to-seven.npz --out all.tsf
     """
@@ -190,11 +248,11 @@ def extend(
     if len(new) == 0:
         raise SettingError(f"{data} has no label that {model} does not know: use `timesurf train` or `adapt`.")
     if before is not None:
-        with console.status("Closing what is there ..."):
+        with console.status("Tightening thresholds ..."):
             network.tighten(fitted(load(before, split), network))
     network.extend(recordings, units=[units] * (len(network.stages) - 1), classes=new.tolist())
-    with progress("learning the new classes", 1) as told, suppress(KeyboardInterrupt):
-        network.train(recordings, passes=passes, batch_size=batch_size, progress=lambda news: told(0, news))
+    with progress("learning the new classes", 1) as report, suppress(KeyboardInterrupt):
+        network.train(recordings, passes=passes, batch_size=batch_size, progress=lambda now: report(0, now))
     network.save(out)
     result = figures(network, recordings)
     console.print(network, highlight=False)
@@ -204,7 +262,7 @@ def extend(
 
 
 def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a command as text and numbers; what the command is called on is left out."""
+    """Settings of a command as text and numbers, without its files."""
     skipped = ("data", "config", "json_file", "run", "resume", "dask")
     plain = {name: str(value) if isinstance(value, Path) else value for name, value in parameters.items()}
     return {name: value for name, value in plain.items() if name not in skipped}

@@ -18,11 +18,11 @@ def bench_classification(
     networks: Annotated[int, typer.Option(min=1, help="How many independent networks.")] = 10,
     seed: Seed = 0,
     recordings: Annotated[int, typer.Option(min=2, help="For training, and as many for testing.")] = 1000,
-    beta: Annotated[float | None, typer.Option(help="Another beta than the preset's; the paper prints 1e-5.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Networks at a time; default: one a core.")] = None,
+    beta: Annotated[float | None, typer.Option(help="A beta other than the preset's; the paper prints 1e-5.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Networks at a time; default: one per core.")] = None,
     json_file: Json = None,
 ) -> None:
-    """The paper's Table 1: sentences told apart by Sup3r and by k-means.
+    """The paper's Table 1: sentences classified by Sup3r and by k-means.
 
     Example: timesurf bench classification --networks 10 --seed 0 --json table1.json
     """
@@ -31,15 +31,15 @@ def bench_classification(
 
     check_writable(json_file)
     preset = SENTENCES if beta is None else replace(SENTENCES, rule=replace(SENTENCES.rule, beta=beta))
-    with progress("training", networks) as told:
+    with progress("training", networks) as report:
         result = classification.run(
-            networks, seed, recordings=recordings, preset=preset, workers=workers, progress=told
+            networks, seed, recordings=recordings, preset=preset, workers=workers, progress=report
         )
     console.print(table1(result))
     accuracy = np.array(result["sup3r"]["event_accuracy"])
     console.print(
         f"Sup3r after the first of a recording's 10 ms, when all lit pixels have fired: "
-        f"{np.mean(result['sup3r']['settled']):.3%} of events right.",
+        f"event accuracy {np.mean(result['sup3r']['settled']):.3%}.",
         highlight=False,
     )
     converged = int((accuracy >= classification.CONVERGED).sum())
@@ -55,13 +55,13 @@ def bench_classification(
 def bench_continual(
     networks: Annotated[int, typer.Option(min=1, help="How many independent networks.")] = 10,
     seed: Seed = 0,
-    workers: Annotated[int | None, typer.Option(min=1, help="Networks at a time; default: one a core.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Networks at a time; default: one per core.")] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw accuracy and centroids into this file.", dir_okay=False)
     ] = None,
     json_file: Json = None,
 ) -> None:
-    """The paper's continual learning: x and / change places while the network works without labels.
+    """The paper's continual learning: x and / change places while the network adapts without labels.
 
     Example: timesurf bench continual --networks 10 --json continual.json --plot continual.png
     """
@@ -70,9 +70,9 @@ def bench_continual(
 
     check_writable(json_file)
     check_writable(plot)
-    with progress("training", networks) as told:
-        result = continual.run(networks, seed, workers=workers, progress=told)
-    table = Table(title=f"Events right over the last {continual.LAST} recordings of each step: mean (worst network)")
+    with progress("training", networks) as report:
+        result = continual.run(networks, seed, workers=workers, progress=report)
+    table = Table(title=f"Event accuracy over the last {continual.LAST} recordings of each step: mean (worst network)")
     table.add_column("")
     for step in range(len(continual.RECORDINGS)):
         table.add_column(f"{step + 1} pixel{'s' if step else ''} moved", justify="right")
@@ -87,8 +87,8 @@ def bench_continual(
         f"{change.mean():+.2f} points, worst network {change.min():+.2f}.",
         highlight=False,
     )
-    table = Table(title="Guards, mean (worst network)")
-    for column in ("", "right at the last step", "a first-layer unit moves, after a recording 300 times too long"):
+    table = Table(title="Limits on adapting, mean (worst network)")
+    for column in ("", "event accuracy, last step", "shift of a first-layer unit by a recording 300 times too long"):
         table.add_column(column, justify="right" if column else "left")
     for name, guard in result["guards"].items():
         last, moves = guard["last_step"], guard["stuck_moves"]
@@ -100,19 +100,21 @@ def bench_continual(
 
 @bench.command("incremental")
 def bench_incremental(
-    networks: Annotated[int, typer.Option(min=1, help="How many independent networks; splits, with --data.")] = 10,
+    networks: Annotated[
+        int, typer.Option(min=1, help="How many independent networks; with --data, how many splits.")
+    ] = 10,
     seed: Seed = 0,
     tasks: Annotated[int, typer.Option(min=2, max=5, help="How many tasks, one after another.")] = 2,
-    recordings: Annotated[int, typer.Option(min=20, help="Of each task for training, as many for testing.")] = 1000,
+    recordings: Annotated[int, typer.Option(min=20, help="Per task for training, and as many for testing.")] = 1000,
     data: Annotated[
         Path | None,
         typer.Option(help="N-MNIST instead of sentences: its folder, or an .npz. Five tasks of two digits."),
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Networks at a time; default: one a core.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Networks at a time; default: one per core.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw accuracies into this file.", dir_okay=False)] = None,
     json_file: Json = None,
 ) -> None:
-    """New classes without forgetting: the paper's Table 2, more tasks in a row, or digits.
+    """New classes without forgetting: the paper's Table 2, more tasks one after another, or digits.
 
     Example: timesurf bench incremental --tasks 5 --networks 10 --json incremental.json --plot incremental.png
     """
@@ -130,8 +132,10 @@ def bench_incremental(
                 progress=lambda what: status.update(f"Training: {what} ..."),
             )  # fmt: skip
     else:
-        with progress("training", networks) as told:
-            result = incremental.run(networks, seed, tasks=tasks, recordings=recordings, workers=workers, progress=told)
+        with progress("training", networks) as report:
+            result = incremental.run(
+                networks, seed, tasks=tasks, recordings=recordings, workers=workers, progress=report
+            )
         console.print(_table2(result))
     table = Table(title=f"After {len(result['settings']['tasks'])} tasks, mean (worst network)")
     for column in ("", "average accuracy", "forgetting, points", "backward transfer, points"):
@@ -154,7 +158,7 @@ def _table2(result: dict[str, Any]) -> Table:
     from timesurf.paper.table2 import PAPER
 
     tasks = len(result["settings"]["tasks"])
-    table = Table(title="Events right, mean (worst network)" + (": the paper's Table 2" if tasks == 2 else ""))
+    table = Table(title="Event accuracy, mean (worst network)" + (": the paper's Table 2" if tasks == 2 else ""))
     names = {"task1": "task 1", "task2": "task 2", "task1_after": f"task 1 after task {tasks}"}
     for column in ("", *names.values()):
         table.add_column(column, justify="right" if column else "left")
@@ -165,11 +169,11 @@ def _table2(result: dict[str, Any]) -> Table:
 
 
 def table1(result: dict[str, Any]) -> Table:
-    """Sup3r and k-means beside the paper's figures."""
+    """Sup3r and k-means next to the paper's figures."""
     from timesurf.paper.table1 import PAPER
 
     table = Table(title="Classification of sentences (the paper's Table 1)")
-    for column in ("", "events right", "paper", "events kept", "paper"):
+    for column in ("", "event accuracy", "paper", "events kept", "paper"):
         table.add_column(column, justify="right" if column else "left")
     for name, title in (("sup3r", "Sup3r network"), ("kmeans", "k-means")):
         ours = (np.mean(result[name][figure]) for figure in ("event_accuracy", "kept"))

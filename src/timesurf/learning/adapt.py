@@ -1,42 +1,33 @@
-"""Learning without labels while predicting, with guards for a user's real life."""
+"""Learning without labels while predicting, with limits on how much one recording may change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from timesurf.engines import Batch, Engine, Options, Outcome, Parameters
+from timesurf import inference
+from timesurf.engines import Outcome, Parameters, choose, pack
 from timesurf.errors import SettingError
-from timesurf.layers import Stage
+from timesurf.events import Recordings
+from timesurf.learning.divergence import check_sane
+from timesurf.learning.state import Trainee
 from timesurf.rule import Rule
 
 
-def check(cap: float | None, confidence: float | None) -> None:
-    """Refuse guards that are not numbers from 0 up."""
+def adapt(
+    network: Trainee, recordings: Recordings, rule: Rule | None, cap: float | None, confidence: float | None
+) -> Outcome:
+    """Learn online from recordings without their labels; the parameters are those of `Network.adapt`."""
+    stages, parameters, options = network.stages, network.parameters, network.options
+    rule = rule or network.rule.for_adapting()
+    rule.per_layer(len(stages))  # raises now if it has rates for another number of layers
     for name, value in (("cap", cap), ("confidence", confidence)):
         if value is not None and not value >= 0:
             raise SettingError(f"{name} = {value!r} must be 0 or more, or None for no limit.")
-
-
-def adapt(
-    engine: Engine,
-    stages: tuple[Stage, ...],
-    parameters: Parameters,
-    rule: Rule,
-    batches: Iterable[Batch],
-    options: Options,
-    *,
-    cap: float | None = None,
-    confidence: float | None = None,
-) -> Outcome:
-    """Learn online from unlabelled batches; guards look at a whole batch, so give them one recording each.
-
-    cap : the furthest that any centroid, and any threshold, may move in one batch
-    confidence : learn only from batches whose majority has at least this share of the output events
-    """
-    outcomes = []
-    for batch in batches:
+    inference.check_input(stages, recordings)
+    engine, outcomes = choose(network.engine, stages, online=True), []
+    at_once = None if cap is None and confidence is None else 1  # both are limits for a single recording
+    for part in inference.parts(recordings, at_once):
+        batch = pack(recordings[part])
         if confidence is not None:
             outcome = engine.infer(stages, parameters, batch, options)
             if outcome.votes.max() < confidence * max(int(outcome.votes.sum()), 1):
@@ -45,11 +36,12 @@ def adapt(
         before = None if cap is None else parameters.copy()
         outcomes.append(engine.learn_online(stages, parameters, rule, batch, options))
         if cap is not None and before is not None:
-            hold_back(parameters, before, cap)
+            limit(parameters, before, cap)
+    check_sane(parameters)
     return Outcome.joined(outcomes)
 
 
-def hold_back(now: Parameters, before: Parameters, cap: float) -> None:
+def limit(now: Parameters, before: Parameters, cap: float) -> None:
     """Shorten every move that went further than `cap`."""
     for units, old in zip(now, before, strict=True):
         c, was = units.centroids, old.centroids

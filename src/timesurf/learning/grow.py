@@ -1,27 +1,88 @@
-"""A network that takes on a new task: more units in its layers, more classes in its last, the old ones frozen.
+"""A network for a new task: more units in its layers, more classes in the last, the old units frozen.
 
-A layer whose lower neighbour grew sees more polarities. Its old units have never seen them: their centroids are 0
-there. New units start like any others (`timesurf.learning.start`), from a small batch of the new task.
+A layer above one that grew has more input polarities. Its old units have never seen them: their centroids are 0 there.
+New units start like any others (`timesurf.learning.start`), from a small batch of the new task.
 
-The rule moves a threshold only by events near its border: where none came the border stays far out. And a unit that
-nothing comes through still wins, and so rejects, what is closest to it. Frozen, such units would take the next task's
-events. So `tighten` a network before.
+The rule moves a threshold only by events near its border: without such events the threshold stays large. And a unit
+that passes nothing still wins, and so rejects, what is closest to it. Frozen, such units would take the events of the
+next task. So `tighten` a network before it grows.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.engines import Batch, Engine, Parameters, Trace, Units
-from timesurf.errors import EventError
+from timesurf.engines import Batch, Engine, Parameters, Trace, Units, choose
+from timesurf.errors import EventError, SettingError
+from timesurf.events import Recordings
 from timesurf.layers import Stage
-from timesurf.learning.start import Start, first_centroids
+from timesurf.learning.start import Start, check, first_centroids, sample_of
+from timesurf.learning.state import Trainee
 
 Array = NDArray[Any]
+
+
+class Growing(Trainee, Protocol):
+    """A network whose layers may change."""
+
+    @property
+    def classes(self) -> Array:
+        """Labels, in the order of the last layer's units."""
+
+    def resized(self, units: Sequence[int], classes: Sequence[Any] | Array) -> Self:
+        """A network like this one, without parameters, with so many hidden units and these classes."""
+
+    def trace(self, recordings: Recordings) -> Trace:
+        """What happened to every event."""
+
+
+N = TypeVar("N", bound=Growing)
+
+
+def extended(
+    network: N,
+    recordings: Recordings,
+    units: Sequence[int],
+    classes: Sequence[Any],
+    *,
+    start: Start = "mean",
+    zeta: float = 0.1,
+    margin: float = 1.4,
+    sample: int = 20,
+) -> N:
+    """A network with more units and classes, the old units frozen; the parameters are those of `Network.extend`."""
+    stages = network.stages
+    if len(units) != len(stages) - 1 or min(units, default=0) < 0:
+        raise SettingError(
+            f"units = {units!r} must have a number to add for each of the {len(stages) - 1} hidden layers."
+        )
+    more = [stage.units + n for stage, n in zip(stages, units, strict=False)]
+    grown = network.resized(more, [*network.classes.tolist(), *classes])
+    rng = np.random.default_rng(None if network.seed is None else [network.seed, 2, len(network.history)])
+    batch = sample_of(recordings, grown.class_numbers(recordings), sample, rng)
+    check(batch, start, zeta, margin)
+    grown.parameters = grow(
+        choose(network.engine, grown.stages), grown.stages, network.parameters, batch, rng,
+        start=start, zeta=zeta, margin=margin,
+    )  # fmt: skip
+    return grown
+
+
+def tightened(network: N, recordings: Recordings, share: float, slack: float, sample: int) -> N:
+    """A network with fewer units and lower thresholds; the parameters are those of `Network.tighten`."""
+    if not 0 < share <= 1 or not slack >= 0:
+        raise SettingError(f"share = {share!r} must lie between 0 and 1, slack = {slack!r} must not be negative.")
+    some = recordings[np.sort(np.random.default_rng(network.seed).permutation(len(recordings))[:sample])]
+    label = np.repeat(network.class_numbers(some), some.counts)
+    parameters = tighten(network.parameters, network.trace(some), label, share=share, slack=slack)
+    fewer = network.resized([len(units.thresholds) for units in parameters[:-1]], network.classes)
+    fewer.parameters = parameters
+    return fewer
 
 
 def grow(
@@ -58,16 +119,31 @@ def grow(
 
 
 def tighten(parameters: Parameters, trace: Trace, label: Array, *, share: float, slack: float) -> Parameters:
-    """Without hidden units that tell nothing, the others' thresholds closed around what came out right.
+    """Parameters without the hidden units that do not help to classify, the other units' thresholds lowered.
 
-    A threshold falls to `slack` beyond the closest `share` of its unit's events that came out right. A unit goes if its
-    output is right less often than halfway between chance and the whole network's. Frozen units stay as they are.
-    `label` is the class of every event; without labels (-1) all output counts as right.
+    A threshold falls to `slack` beyond the closest `share` of its unit's events that were classified correctly. A unit
+    is dropped if its event accuracy is below the mean of chance and that of the whole network. Frozen units stay.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        Of the network; not changed.
+    trace : Trace
+        What happened to every event.
+    label : array of int
+        Class number of every event; without a label (-1) all output counts as right.
+    share, slack : float
+        See above.
+
+    Returns
+    -------
+    tight : Parameters
+        Of a network with fewer units.
     """
     layers = trace.winner.shape[1]
     out = trace.passed == layers
     right = out & ((trace.winner[:, -1] == label) | (label == -1))
-    chance = 1 / max(len(np.unique(label)), 1)
+    chance = 1 / max(len(np.unique(label[label >= 0])), 1)
     enough = (chance + float(right.sum()) / max(int(out.sum()), 1)) / 2
     tight = parameters.copy()
     stay = [np.ones(len(units.thresholds), dtype=np.bool_) for units in tight]
@@ -79,7 +155,7 @@ def tighten(parameters: Parameters, trace: Trace, label: Array, *, share: float,
             if stay[k][n]:
                 tight[k].thresholds[n] = min(tight[k].thresholds[n], np.quantile(useful, share) + slack)
         if not stay[k].any():
-            raise EventError(f"No unit of layer {k + 1} tells these recordings apart: train the network first.")
+            raise EventError(f"No unit of layer {k + 1} helps to classify these recordings: train the network first.")
     below = [np.ones(parameters[0].centroids.shape[-1], dtype=np.bool_), *stay[:-1]]  # units below are polarities here
     return Parameters(
         Units(np.ascontiguousarray(units.centroids[own][..., seen]), units.thresholds[own], units.frozen[own])

@@ -4,7 +4,7 @@
     "kmeans"   k-means of the surfaces in hidden layers, the mean surface of each class in the last
 
 Thresholds of hidden layers start at `margin` times the largest distance to a closest centroid in that batch, so that
-everything passes at first. An infinite margin means no thresholds: plain HOTS.
+all events pass at first. An infinite margin means no thresholds: plain HOTS.
 """
 
 from __future__ import annotations
@@ -13,22 +13,50 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.engines import Batch, Engine, Options, Parameters, Units
+from timesurf.engines import Batch, Clusters, Engine, Options, Parameters, Units, choose, pack
 from timesurf.errors import EventError, SettingError
+from timesurf.events import Recordings
 from timesurf.layers import Stage
+from timesurf.learning.state import Trainee
 from timesurf.rule import Rule
 
 Array = NDArray[Any]
 Start = Literal["mean", "kmeans"]
 
-_KMEANS_SAMPLES = 50_000  # surfaces: more do not move k-means' centroids
-_KMEANS_ENTRIES = 1 << 24  # of all surfaces: wide ones are fewer, or k-means takes minutes
+_KMEANS_SAMPLES = 50_000  # surfaces: more do not change the centroids of k-means
+_KMEANS_ENTRIES = 1 << 24  # of all surfaces: fewer where they are large, or k-means takes minutes
 _one_at_a_time = threading.Lock()  # k-means on several threads sums in no fixed order
+
+
+class Starting(TypedDict, total=False):
+    """Keyword arguments of `Network.start`, which describes them."""
+
+    start: Start
+    zeta: float
+    margin: float
+    sample: int
+
+
+def begin(
+    network: Trainee,
+    recordings: Recordings,
+    *,
+    start: Start = "mean",
+    zeta: float = 0.1,
+    margin: float = 1.4,
+    sample: int = 20,
+) -> None:
+    """Give a network its first parameters, and forget its history."""
+    label, rng = network.class_numbers(recordings), np.random.default_rng(network.seed)
+    batch = sample_of(recordings, label, sample, rng)
+    engine, stages = choose(network.engine, network.stages), network.stages
+    network.parameters = initialise(engine, stages, batch, rng, start=start, zeta=zeta, margin=margin)
+    network.history = []
 
 
 def initialise(
@@ -37,11 +65,28 @@ def initialise(
     batch: Batch,
     rng: np.random.Generator,
     *,
-    start: Start = "mean",
-    zeta: float = 0.1,
-    margin: float = 1.4,
+    start: Start,
+    zeta: float,
+    margin: float,
 ) -> Parameters:
-    """Parameters to learn from."""
+    """First parameters of a network.
+
+    Parameters
+    ----------
+    engine, stages
+        What computes, and the network.
+    batch : Batch
+        The recordings to start from.
+    rng : numpy.random.Generator
+        Draws the noise of "mean" and the surfaces of "kmeans".
+    start, zeta, margin
+        See the equations of this module.
+
+    Returns
+    -------
+    first : Parameters
+        Of all layers.
+    """
     check(batch, start, zeta, margin)
     parameters = Parameters()
     for k, stage in enumerate(stages):
@@ -57,8 +102,18 @@ def initialise(
     return parameters
 
 
+def sample_of(recordings: Recordings, label: Array, sample: int, rng: np.random.Generator) -> Batch:
+    """`sample` recordings drawn at random, and one more for each class that is missing among them."""
+    order = rng.permutation(len(label))
+    rest = order[sample:]
+    missing = np.setdiff1d(label[label >= 0], label[order[:sample]])
+    more = [rest[label[rest] == c][:1] for c in missing]
+    chosen = np.sort(np.concatenate([order[:sample], *more]))
+    return pack(recordings[chosen], label[chosen])
+
+
 def check(batch: Batch, start: str, zeta: float, margin: float) -> None:
-    """Refuse settings out of their range, and a batch without events."""
+    """Refuse settings outside their range, and a batch without events."""
     if start not in get_args(Start):
         raise SettingError(f"start = {start!r} must be one of {', '.join(get_args(Start))}.")
     if not 0 <= zeta <= 1:
@@ -66,7 +121,7 @@ def check(batch: Batch, start: str, zeta: float, margin: float) -> None:
     if not margin > 0:
         raise SettingError(f"margin = {margin!r} must be positive (infinity: no thresholds).")
     if len(batch.entry) == 0:
-        raise EventError("The recordings hold no events: there is nothing to start from.")
+        raise EventError("The recordings contain no events: there is nothing to start from.")
 
 
 def first_centroids(
@@ -80,7 +135,7 @@ def first_centroids(
     units: range,
     zeta: float,
 ) -> Array:
-    """Centroids for these units of layer k, upon the layers below it."""
+    """Centroids for these units of layer k, given the layers below it."""
     if start == "mean":
         return mean_start(engine, stages[: k + 1], below, batch, rng, len(units), zeta)
     if k < len(stages) - 1:
@@ -89,7 +144,7 @@ def first_centroids(
 
 
 def with_layer(below: Parameters, centroids: Array) -> Parameters:
-    """One more layer, without thresholds, upon others."""
+    """Parameters with one more layer on top, without thresholds."""
     units = len(centroids)
     return Parameters([*below, Units(centroids, np.full(units, math.inf), np.zeros(units, np.bool_))])
 
@@ -111,10 +166,10 @@ def mean_start(
 
 
 def mean_surface(engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch) -> Array:
-    """Mean of the surfaces that reach the last of these stages, whose parameters are not known yet.
+    """Mean of the surfaces that reach the last of these stages, which has no parameters yet.
 
-    A single unit at 0 with S = 1 moves by exactly the sum of the surfaces, so the batch rule does the work, and at its
-    speed: no surface of a `Full` layer, which may be a million entries wide, is ever written out.
+    A single unit at 0 with S = 1 moves by exactly the sum of the surfaces. So the batch rule computes it, and no
+    surface of a `Full` layer, which may have a million entries, is ever stored.
     """
     alone = (*stages[:-1], replace(stages[-1], units=1))
     total = with_layer(below, np.zeros((1, *alone[-1].surface_shape)))
@@ -146,7 +201,7 @@ def _kmeans(
     if units == 0:
         return np.empty((0, *stage.surface_shape))
     samples = min(_KMEANS_SAMPLES, max(_KMEANS_ENTRIES // math.prod(stage.surface_shape), 50 * units))
-    few = 1 + int(np.searchsorted(batch.offsets[1:], 2 * samples))  # recordings that hold enough to draw from
+    few = 1 + int(np.searchsorted(batch.offsets[1:], 2 * samples))  # recordings that contain enough events to draw from
     batch = _subset(batch, np.arange(min(few, len(batch))))
     zeros = with_layer(below, np.zeros((stage.units, *stage.surface_shape)))
     ts = engine.surfaces(tuple(stages), zeros, batch, len(stages) - 1).reshape(len(batch.entry), -1)
@@ -154,7 +209,7 @@ def _kmeans(
         ts = ts[rng.choice(len(ts), samples, replace=False)]
     if len(ts) < units:
         raise EventError(f"k-means needs at least {units} events for {units} units, not {len(ts)}.")
-    kmeans = getattr(engine, "kmeans", _kmeans_on_a_core)
+    kmeans = engine.kmeans if isinstance(engine, Clusters) else _kmeans_on_a_core
     centroids: Array = kmeans(ts, units, int(rng.integers(2**31))).reshape(units, *stage.surface_shape)
     return centroids
 

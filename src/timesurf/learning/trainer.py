@@ -1,180 +1,271 @@
-"""How recordings are walked through while a network learns: order, batches, rates that fall, when to stop."""
+"""The one loop over passes.
+
+`turns` says what each pass learns from, `one_pass` has an engine learn it, and `passes` joins the two into a generator
+that yields after each pass: who consumes it may validate, stop early, prune, or write a checkpoint. `together.py` zips
+the turns of several networks instead, where an engine can run them side by side.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from timesurf import metrics
-from timesurf.engines import Engine, Learner, Options, Outcome, Parameters, pack
+from timesurf.engines import Engine, Learner, Options, Outcome, Parameters, TakesPart, TakesPass, choose, pack
 from timesurf.engines.data import KEPT_WEIGHT
-from timesurf.errors import DivergedError, SettingError
+from timesurf.errors import DivergedError
 from timesurf.events import Recordings
+from timesurf.learning.divergence import SLOWEST, IfDiverged, check_sane, put_back
+from timesurf.learning.schedule import Schedule
+from timesurf.learning.state import Trainee, TrainingState
 from timesurf.rule import Rule
 
 Array = NDArray[Any]
-IfDiverged = Literal["stop", "clip", "back"]
-_LOST = 1e3  # surfaces lie between 0 and 1: a centroid out here will see none of them again
-_EVENTS_AT_ONCE = 1 << 22  # packed for an engine at one time: bounds memory beyond the data
-_RATES_A_PASS = 50  # online learning with falling rates lowers them this often in a pass
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far training has come, and how well the network did on the recordings since the last word."""
+    """How far a training has come, and how well the network did on the recordings since the last report."""
 
     done: int  # recordings, all passes
     total: int
-    events: int  # since the last word, as the rest
-    event_accuracy: float  # share of output events on the right class; NaN without labels
+    events: int  # since the last report, as the rest
+    event_accuracy: float  # fraction of output events on the right class; NaN without labels
     kept: float  # output events / input events
 
 
+Report = Callable[[Progress], None]
+
+
 @dataclass(frozen=True, slots=True)
-class Schedule:
-    """Where a pass stands in the whole of training, and whether rates fall on the way.
+class Turn:
+    """A pass that is to be learned."""
 
-    decay : rates fall linearly, from the rule's at the first recording to 0 after the last
-    keep : share of events; while no more than this passes, units do not push each other's thresholds back
-    """
+    number: int  # from 1 up
+    learner: Learner  # with the recordings in the order of this pass
+    total: int  # recordings of all passes
 
-    done: int  # recordings before this pass
-    total: int  # of all passes
-    batch_size: int | None = None
-    decay: bool = False
-    keep: float | None = None
+    @property
+    def before(self) -> int:
+        """Recordings of the passes before this one."""
+        return (self.number - 1) * len(self.learner.recordings)
 
-    def __post_init__(self) -> None:
-        """Refuse batches without recordings, and a share that is none."""
-        if self.batch_size is not None and self.batch_size < 1:
-            raise SettingError(f"batch_size = {self.batch_size!r} must be at least 1, or None for online learning.")
-        if self.keep is not None and not 0 < self.keep <= 1:
-            raise SettingError(f"keep = {self.keep!r} must lie between 0 and 1: the share of events to keep.")
-
-    def rule(self, rule: Rule, done: int, kept: float = 1.0) -> Rule:
-        """The rule once `done` recordings of this pass have been learnt, and while this share of events is kept."""
-        if self.keep is not None and kept <= self.keep:
-            rule = replace(rule, competition=False)
-        return rule.scaled(1 - (self.done + done) / self.total) if self.decay else rule
-
-    def word(self, part: slice, outcomes: Sequence[Outcome], labels: Sequence[Array]) -> Progress:
-        """What came of a part of the pass, for all networks that learn side by side."""
-        figures = [_figures(outcome, label) for outcome, label in zip(outcomes, labels, strict=True)]
-        mean = {name: float(np.mean([of[name] for of in figures])) for name in figures[0]}
-        done = self.done + part.start + len(labels[0])
+    def progress(self, part: slice, outcomes: Sequence[Outcome], labels: Sequence[Array]) -> Progress:
+        """The report on a part of the pass, for all networks that learn side by side."""
+        found = [_figures(outcome, label) for outcome, label in zip(outcomes, labels, strict=True)]
+        mean = {name: float(np.mean([of[name] for of in found])) for name in found[0]}
+        done = self.before + part.start + len(labels[0])
         return Progress(done, self.total, sum(int(outcome.events.sum()) for outcome in outcomes), **mean)
 
-    def parts(self, recordings: Recordings) -> Iterator[slice]:
-        """Stretches of recordings that are learnt from in one call of the engine."""
-        at_once = self.batch_size
-        if at_once is None and (self.decay or self.keep is not None):
-            at_once = max(len(recordings) // _RATES_A_PASS, 1)
-        return parts(recordings, at_once)
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A pass that is done."""
+
+    number: int  # from 1 up
+    figures: dict[str, Any]  # its entry in the history
+    parameters: Parameters  # as they are now
 
 
-@dataclass(slots=True)
-class Standing:
-    """How far a training has come. With the parameters and the history it is all that going on needs, to the bit."""
+def shuffler(trainee: Trainee) -> np.random.Generator:
+    """The generator that draws the order of recordings in the passes to come."""
+    return np.random.default_rng(None if trainee.seed is None else [trainee.seed, 1 + len(trainee.history)])
 
-    order: dict[str, Any]  # state of what draws the order of recordings, before it drew any
-    passes: int = 0  # that are done
-    done: int = 0  # recordings of the present one
-    kept: float | None = None  # share of events output of late; None: as the history says
-    outcomes: list[Outcome] = field(default_factory=list)  # of the present pass
-    clipped: int = 0  # times that the present pass put back what had fled
-    pace: float = 1.0  # what rates are multiplied by: halved with every step back
-    good: Parameters | None = None  # to step back to: as the present pass began
-    best: Parameters | None = None  # by validation
-    best_pass: int = 0
-    best_accuracy: float = -1.0
 
-    def begin_pass(self) -> None:
-        """Nothing of it is done yet."""
-        self.done, self.kept, self.outcomes, self.clipped = 0, None, [], 0
+def turns(
+    trainee: Trainee,
+    recordings: Recordings,
+    schedule: Schedule,
+    rng: np.random.Generator | None,
+    *,
+    done: int = 0,
+) -> Iterator[Turn]:
+    """What to learn in each pass.
+
+    Parameters
+    ----------
+    trainee : Trainee
+        The network.
+    recordings : Recordings
+        To learn from.
+    schedule : Schedule
+        How many passes.
+    rng : numpy.random.Generator, optional
+        Draws the order of the recordings in each pass; None takes them as they are.
+    done : int
+        Passes that are done already; their orders are drawn and dropped.
+
+    Yields
+    ------
+    Turn
+    """
+    for number in range(1, schedule.passes + 1):
+        ordered = recordings if rng is None else recordings[rng.permutation(len(recordings))]
+        if number > done:
+            kept = trainee.history[-1]["kept"] if trainee.history else 1.0
+            learner = Learner(trainee.stages, trainee.parameters, ordered, trainee.class_numbers(ordered), kept)
+            yield Turn(number, learner, schedule.passes * len(recordings))
+
+
+def passes(
+    trainee: Trainee,
+    recordings: Recordings,
+    schedule: Schedule,
+    rng: np.random.Generator | None,
+    *,
+    if_diverged: IfDiverged = "stop",
+    state: TrainingState | None = None,
+    reached: Callable[[], None] = lambda: None,
+    progress: Report | None = None,
+) -> Iterator[Pass]:
+    """Train pass after pass; the network's parameters and its history change.
+
+    Parameters
+    ----------
+    trainee, recordings, schedule, rng
+        As in `turns`.
+    if_diverged : {"stop", "clip", "back"}
+        What to do when training diverges, see `Network.train`.
+    state : TrainingState, optional
+        Where to resume; kept up to date.
+    reached : callable
+        Called without arguments whenever `state` is up to date within a pass.
+    progress : callable, optional
+        Called with a `Progress` after each part of a pass.
+
+    Yields
+    ------
+    Pass
+        After each pass, once it is in the history.
+    """
+    state = state or TrainingState()
+    engine = choose(trainee.engine, trainee.stages, online=schedule.online)
+    for turn in turns(trainee, recordings, schedule, rng, done=state.passes):
+        if if_diverged == "back" and state.done == 0:
+            state.good = trainee.parameters.copy()
+        while True:
+            rule = trainee.rule.scaled(state.pace) if state.pace < 1 else trainee.rule
+            try:
+                figures = one_pass(
+                    engine, turn, rule, schedule, trainee.options,
+                    state=state, reached=reached, clip=if_diverged == "clip", progress=progress,
+                )  # fmt: skip
+                break
+            except DivergedError:
+                if state.good is None or state.pace <= SLOWEST:
+                    raise
+                trainee.parameters = state.good.copy()
+                turn = replace(turn, learner=replace(turn.learner, parameters=trainee.parameters))
+                state.begin_pass()
+                state.pace /= 2
+        figures |= {"clipped": state.clipped} if state.clipped else {}
+        figures |= {"pace": state.pace} if state.pace < 1 else {}
+        trainee.history.append(figures)
+        state.passes += 1
+        state.begin_pass()
+        yield Pass(turn.number, figures, trainee.parameters)
+
+
+def once(trainee: Trainee, recordings: Recordings, batch_size: int | None, progress: Report | None) -> None:
+    """A single pass over the recordings in their order."""
+    for _ in passes(trainee, recordings, Schedule(1, batch_size), None, progress=progress):
+        pass
 
 
 def one_pass(
     engine: Engine,
-    learner: Learner,
+    turn: Turn,
     rule: Rule,
     schedule: Schedule,
     options: Options,
-    progress: Callable[[Progress], None] | None = None,
     *,
-    standing: Standing | None = None,
+    state: TrainingState | None = None,
     reached: Callable[[], None] = lambda: None,
     clip: bool = False,
+    progress: Report | None = None,
 ) -> dict[str, Any]:
     """Learn from the recordings in their order, into the learner's parameters; how well it went.
 
-    standing : where to go on within the pass; kept up to date
-    reached : called whenever it is, which is after every stretch of recordings
-    clip : put back what has diverged instead of stopping
+    Parameters
+    ----------
+    engine, turn, rule, schedule, options
+        What computes, what is learned, and how.
+    state : TrainingState, optional
+        Where to resume within the pass; kept up to date.
+    reached : callable
+        Called whenever it is: after each part of the pass.
+    clip : bool
+        Whether to put back what has diverged instead of raising an error.
+    progress : callable, optional
+        Called with a `Progress` after each part of the pass.
+
+    Returns
+    -------
+    dict
+        "recordings", "event_accuracy", "kept".
     """
-    standing = standing or Standing({})
-    recordings, label = learner.recordings, learner.label
+    state, learner = state or TrainingState(), turn.learner
+    recordings, label, parameters = learner.recordings, learner.label, learner.parameters
 
     def check(thresholds: list[Array]) -> None:
         try:
-            check_sane(learner.parameters)
+            check_sane(parameters)
         except DivergedError:
             if not clip:
                 raise
-            put_back(learner.parameters, thresholds)
-            standing.clipped += 1
+            put_back(parameters, thresholds)
+            state.clipped += 1
 
-    def thresholds() -> list[Array]:
-        return [units.thresholds.copy() for units in learner.parameters]
-
-    if schedule.batch_size is not None and hasattr(engine, "learn_pass"):
-        before = thresholds()
-        figures = side_by_side(engine, [learner], [rule], schedule, options, progress)[0]
+    if not schedule.online and isinstance(engine, TakesPass):
+        before = [units.thresholds.copy() for units in parameters]
+        (figures,) = side_by_side(engine, [turn], [rule], schedule, options, progress)
         check(before)
         return figures
-    learn = engine.learn_online if schedule.batch_size is None else engine.learn_batch
-    if standing.kept is None:
-        standing.kept = learner.kept
+    learn = engine.learn_online if schedule.online else engine.learn_batch
+    if state.kept is None:
+        state.kept = learner.kept
     for part in schedule.parts(recordings):
-        if part.start < standing.done:
+        if part.start < state.done:
             continue
-        now, before = schedule.rule(rule, part.start, standing.kept), thresholds()
-        if schedule.batch_size is not None and hasattr(engine, "learn_part"):
-            outcome = engine.learn_part(learner.stages, learner.parameters, now, recordings[part], label[part], options)
+        before = [units.thresholds.copy() for units in parameters]
+        now = schedule.rule(rule, turn.before + part.start, turn.total, state.kept)
+        if not schedule.online and isinstance(engine, TakesPart):
+            outcome = engine.learn_part(learner.stages, parameters, now, recordings[part], label[part], options)
         else:
-            batch = pack(recordings[part], label[part])
-            outcome = learn(learner.stages, learner.parameters, now, batch, options)
+            outcome = learn(learner.stages, parameters, now, pack(recordings[part], label[part]), options)
         check(before)
-        standing.outcomes.append(outcome)
-        standing.kept += KEPT_WEIGHT * (metrics.kept(outcome) - standing.kept)
-        standing.done = min(part.stop, len(recordings))
+        state.outcomes.append(outcome)
+        state.kept += KEPT_WEIGHT * (metrics.kept(outcome) - state.kept)
+        state.done = min(part.stop, len(recordings))
         reached()
         if progress:
-            progress(schedule.word(part, [outcome], [label[part]]))
-    return {"recordings": len(recordings), **_figures(Outcome.joined(standing.outcomes), label)}
+            progress(turn.progress(part, [outcome], [label[part]]))
+    return {"recordings": len(recordings), **_figures(Outcome.joined(state.outcomes), label)}
 
 
 def side_by_side(
-    engine: Any,
-    learners: Sequence[Learner],
+    engine: TakesPass,
+    turns: Sequence[Turn],
     rules: Sequence[Rule],
     schedule: Schedule,
     options: Options,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Report | None = None,
 ) -> list[dict[str, Any]]:
     """One pass of several networks at a time, on an engine that takes whole passes; how well each went."""
+    first, learners = turns[0], [turn.learner for turn in turns]
     batches = list(schedule.parts(learners[0].recordings))
-    falling = [[schedule.rule(rule, part.start) for part in batches] for rule in rules]
+    falling = [[schedule.rule(rule, first.before + part.start, first.total) for part in batches] for rule in rules]
 
-    def told(part: slice, outcomes: list[Outcome]) -> None:
+    def report(part: slice, outcomes: list[Outcome]) -> None:
         if progress:
-            progress(schedule.word(part, outcomes, [learner.label[part] for learner in learners]))
+            progress(first.progress(part, outcomes, [learner.label[part] for learner in learners]))
 
     outcomes = engine.learn_pass(
-        learners, batches, falling, options, keep=schedule.keep, report=told if progress else None
+        learners, batches, falling, options, keep=schedule.keep, report=report if progress else None
     )
     return [
         {"recordings": len(learner.recordings), **_figures(outcome, learner.label)}
@@ -182,60 +273,8 @@ def side_by_side(
     ]
 
 
-def parts(recordings: Recordings, batch_size: int | None, events: int | None = None) -> Iterator[slice]:
-    """Stretches of recordings for an engine: of batch_size, or of a bounded number of events."""
-    if batch_size is not None:
-        yield from (slice(r, r + batch_size) for r in range(0, len(recordings), batch_size))
-        return
-    yield from recordings.parts(events or _EVENTS_AT_ONCE)
-
-
-def hold_out(label: Array, share: float, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Numbers of the recordings to learn from, and of those held out: this share of every class, at least one."""
-    if not 0 < share < 1:
-        raise SettingError(f"validation = {share!r} must lie between 0 and 1: the share of recordings to hold out.")
-    held = np.zeros(len(label), dtype=np.bool_)
-    for c in np.unique(label[label >= 0]):
-        mine = rng.permutation(np.flatnonzero(label == c))
-        held[mine[: max(round(share * len(mine)), 1)]] = True
-    if not held.any() or held.all():
-        raise SettingError(f"validation = {share!r} leaves nothing to learn from or to validate on.")
-    return np.flatnonzero(~held), np.flatnonzero(held)
-
-
-def check_sane(parameters: Parameters) -> None:
-    """Stop as soon as centroids have run away, or a layer has closed all thresholds: neither comes back by itself."""
-    for k, units in enumerate(parameters, start=1):
-        fled = _fled(units.centroids)
-        if fled.any():
-            raise DivergedError(
-                f"Learning diverged in layer {k}, unit {int(np.argmax(fled))}: its centroid fled from all "
-                "surfaces. Lower alpha and beta, or the batch size, over which steps are summed."
-            )
-        if (units.thresholds == 0).all():
-            raise DivergedError(
-                f"Layer {k} has fallen silent: the thresholds of all its units have closed. "
-                "Lower gamma and delta, or set keep, the share of events below which thresholds rest."
-            )
-
-
-def _fled(centroids: Array) -> Array:
-    """Units that no surface will reach again; those that are not a number among them."""
-    fled: Array = ~(np.abs(centroids).reshape(len(centroids), -1).max(axis=1) < _LOST)
-    return fled
-
-
-def put_back(parameters: Parameters, thresholds: list[Array]) -> None:
-    """Centroids that fled, back between 0 and 1, where surfaces are; thresholds of a silent layer to those given."""
-    for units, before in zip(parameters, thresholds, strict=True):
-        c, th = units.centroids, units.thresholds
-        fled = _fled(c)
-        c[fled] = np.clip(np.nan_to_num(c[fled], nan=0, posinf=1, neginf=0), 0, 1)
-        if (th == 0).all():
-            th[:] = before
-
-
 def _figures(outcome: Outcome, label: Array) -> dict[str, float]:
+    """Event accuracy on the labelled recordings, and the share of events kept."""
     known = label >= 0
     accuracy = metrics.event_accuracy(outcome.votes[known], label[known]) if known.any() else float("nan")
     return {"event_accuracy": accuracy, "kept": metrics.kept(outcome)}

@@ -1,4 +1,4 @@
-"""What a search found: which settings matter, which are best, and how these do on recordings that no trial has seen."""
+"""What a search found: which settings matter, which are best, and their figures on recordings held out."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from timesurf.search.study import Row, distributions, optuna
 from timesurf.search.workers import Workers
 from timesurf.times import microseconds, readable
 
-Figures = dict[str, list[float]]  # one value a network, in each list
+Figures = dict[str, list[float]]  # one value per network, in each list
 _DOUBT = 2.0  # standard errors
 
 
 def importance(rows: list[Row], space: Space, seed: int = 0) -> dict[str, dict[str, float]]:
-    """How much of what varies in each objective each setting explains by itself (fANOVA); shares, the largest first.
+    """The share of the variance of each objective that each setting explains by itself (fANOVA), the largest first.
 
-    Trials that were given up count with what they had reached: bad settings tell what matters as well as good ones do.
+    Pruned trials count with the values they had reached, since bad settings show what matters as well as good ones do.
     An objective that never varies is left out.
     """
     kit, found = optuna(), {}
@@ -44,28 +44,29 @@ def importance(rows: list[Row], space: Space, seed: int = 0) -> dict[str, dict[s
 
 
 def _inside(values: dict[str, Value], space: Space) -> dict[str, Value]:
-    """Values whose last digits, rounded, have left the range at its ends."""
+    """Values moved back into their range, which rounding may have taken them out of."""
     options = space.options
     return {n: o.nearest(v) if isinstance(o := options[n], Range) else v for n, v in values.items()}
 
 
 def finalists(rows: list[Row], space: Space, number: int) -> list[dict[str, Value]]:
-    """The defaults, then the best of the other trials: most recordings right, of equals the fewest events kept."""
-    whole = sorted(
-        (row for row in rows if row["ended"] == "whole"), key=lambda row: (-row["marks"][0], row["marks"][1])
+    """The defaults, then the best of the other trials: highest recording accuracy, of equals the fewest events kept."""
+    complete = sorted(
+        (row for row in rows if row["ended"] == "whole"),
+        key=lambda row: (-row["marks"][0], row["marks"][1]),
     )
     found = [space.defaults]
-    for row in whole:
+    for row in complete:
         if len(found) <= number and row["values"] not in found:
             found.append(row["values"])
     return found
 
 
 def judged(workers: Workers, settings: list[Preset], seeds: range) -> list[Figures]:
-    """Figures of each of some settings, a network a seed."""
-    begun = [[workers.submit(preset, seed) for seed in seeds] for preset in settings]
+    """Figures of each of some settings, one network per seed."""
+    started = [[workers.submit(preset, seed) for seed in seeds] for preset in settings]
     found = []
-    for networks in begun:
+    for networks in started:
         ended = [network.result() for network in networks]
         found.append(
             {
@@ -78,24 +79,29 @@ def judged(workers: Workers, settings: list[Preset], seeds: range) -> list[Figur
 
 
 def chosen(figures: list[Figures]) -> int:
-    """Which of the finalists is best: of those no worse than the first in either objective, the most right.
+    """Which of the finalists is best: of those no worse than the first in either objective, the most accurate.
 
-    Of equals it is the one that keeps least. The first are the defaults, so what is chosen is at least as good.
+    Of equals it is the one that keeps the fewest events. The first are the defaults, so the choice is at least as good.
 
+    Examples
+    --------
     >>> defaults = {"recording_accuracy": [0.9, 1.0], "kept": [0.2, 0.2]}
     >>> better = {"recording_accuracy": [1.0, 1.0], "kept": [0.3, 0.2]}
-    >>> chosen([defaults, better, {"recording_accuracy": [0.95, 0.95], "kept": [0.1, 0.1]}])
+    >>> sparser = {"recording_accuracy": [0.95, 0.95], "kept": [0.1, 0.1]}
+    >>> chosen([defaults, better, sparser])
     2
     """
     means = [(float(np.mean(of["recording_accuracy"])), -float(np.mean(of["kept"]))) for of in figures]
-    means = [(round(right, 9), round(spared, 9)) for right, spared in means]  # sums of equals in another order
+    means = [(round(right, 9), round(spared, 9)) for right, spared in means]  # equal sums in another order may differ
     fit = [n for n, (right, spared) in enumerate(means) if right >= means[0][0] and spared >= means[0][1]]
     return max(fit, key=lambda n: means[n])
 
 
 def gains(chosen: Figures, defaults: Figures) -> dict[str, list[float]]:
-    """How much better than the defaults, with the standard error of that; the networks are paired by their seeds.
+    """How much better than the defaults, and the standard error of that; the networks are paired by their seeds.
 
+    Examples
+    --------
     >>> defaults = {"recording_accuracy": [0.9, 0.9], "kept": [0.2, 0.2]}
     >>> gains({"recording_accuracy": [1.0, 1.0], "kept": [0.1, 0.3]}, defaults)
     {'recording_accuracy': [0.1, 0.0], 'kept': [0.0, 0.1]}
@@ -109,22 +115,27 @@ def gains(chosen: Figures, defaults: Figures) -> dict[str, list[float]]:
 
 
 def verdict(gains: dict[str, list[float]]) -> str:
-    """What gains on fresh recordings say.
+    """The gains on recordings held out, in words.
 
-    >>> fewer = {"recording_accuracy": [0.0, 0.0], "kept": [0.01, 0.002]}
-    >>> verdict(fewer), verdict({"recording_accuracy": [-0.01, 0.02], "kept": [0.1, 0]})
-    ('at least as good as the defaults', 'as good as the defaults, as far as so few networks can tell')
+    Examples
+    --------
+    >>> verdict({"recording_accuracy": [0.0, 0.0], "kept": [0.01, 0.002]})
+    'at least as good as the defaults'
+    >>> verdict({"recording_accuracy": [-0.01, 0.02], "kept": [0.1, 0]})
+    'as good as the defaults, within the uncertainty of so few networks'
     """
     if all(by >= 0 for by, _ in gains.values()):
         return "at least as good as the defaults"
     if all(by >= -_DOUBT * error for by, error in gains.values()):
-        return "as good as the defaults, as far as so few networks can tell"
+        return "as good as the defaults, within the uncertainty of so few networks"
     return "not as good as the defaults"
 
 
 def snippet(preset: Preset, seed: int = 0) -> str:
-    """Python that trains a network with these settings.
+    """Python code that trains a network with these settings.
 
+    Examples
+    --------
     >>> from timesurf.presets import SENTENCES
     >>> print(snippet(SENTENCES))
     from timesurf import Full, Sup3rClassifier, Tile
@@ -157,7 +168,7 @@ def snippet(preset: Preset, seed: int = 0) -> str:
 
 
 class _Code(str):
-    """Text that stands for itself."""
+    """Text whose repr is the text itself."""
 
     __slots__ = ()
     __repr__ = str.__str__
@@ -173,7 +184,7 @@ def _layer(layer: Layer) -> str:
 
 
 def _time(us: float) -> _Code:
-    """As people write it, where that is the same time to the last digit."""
+    """With its unit, where that is exactly the same time."""
     return _Code(f'"{readable(us)}"') if microseconds(readable(us)) == us else _Code(us)
 
 

@@ -1,11 +1,11 @@
-"""What a search may change: settings of a preset by name, each with the numbers it may take.
+"""What a search may change: settings of a preset by name, each with the values it may take.
 
 | name                          | setting                                                                   |
 |-------------------------------|---------------------------------------------------------------------------|
 | `tau1`, `tau2`, ...           | decay of a layer's surfaces, us; 1 is the first layer                     |
-| `feedback_tau2`, ...          | decay of its feedback, us; the first layer's is never looked at           |
+| `feedback_tau2`, ...          | decay of its feedback, us; the first layer's is not used                  |
 | `units1`, ...                 | units of a hidden layer                                                   |
-| `alpha` ... `d`               | the rule's; `alpha1`, `alpha2`, ... where the preset has one a layer      |
+| `alpha` ... `d`               | the rule's; `alpha1`, `alpha2`, ... where the preset has one per layer    |
 | `batch_size`, `keep`          | of training; `batch_size` None is online                                  |
 | `margin`, `zeta`              | of the start                                                              |
 """
@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from timesurf.errors import SettingError
-from timesurf.learning.trainer import Schedule
+from timesurf.learning.schedule import Schedule
 from timesurf.presets import Preset
 from timesurf.rule import RATES
 from timesurf.times import microseconds
@@ -28,14 +28,14 @@ Value = float | int | None
 _OF_LAYERS = ("tau", "feedback_tau", "units")
 _OF_PRESET = ("batch_size", "keep", "margin", "zeta")
 _WHOLE = ("units", "batch_size")
-_SPREAD = {"units": 2, "batch_size": 4, "d": 5}  # so many times less, and more, than the preset's; of others ten times
+_SPREAD = {"units": 2, "batch_size": 4, "d": 5}  # factor below and above the preset's value; 10 for others
 _MARGINS = (1.05, 2.0)
 _NONE = ("none", "online")  # how None is written
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """All numbers from `low` to `high`: every ratio equally likely, or (log=False) every difference."""
+    """All numbers from `low` to `high`: uniform on a log scale or, with log=False, on a linear one."""
 
     low: float
     high: float
@@ -46,11 +46,11 @@ class Range:
         """Refuse an empty range."""
         if not 0 <= self.low < self.high < math.inf or (self.log and self.low == 0):
             raise SettingError(
-                f"{self.low:g}:{self.high:g} is no range: it needs two positive numbers, the lower first."
+                f"{self.low:g}:{self.high:g} is no range: it needs two positive numbers, the lower one first."
             )
 
     def nearest(self, value: Value) -> Value:
-        """The number of the range that is closest to this one."""
+        """The closest number within the range."""
         if value is None:
             return None
         inside = min(max(value, self.low), self.high)
@@ -62,8 +62,10 @@ Options = Range | tuple[Value, ...]  # a tuple: one of these
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A preset, the defaults of the search, and what of it may change.
+    """A preset, which gives the defaults of the search, and what of it may change.
 
+    Examples
+    --------
     >>> from timesurf.presets import SENTENCES
     >>> space = narrowed(SENTENCES, only=["tau1", "alpha"])
     >>> space.defaults
@@ -77,11 +79,11 @@ class Space:
 
     @property
     def defaults(self) -> dict[str, Value]:
-        """What the preset has."""
+        """The preset's values."""
         return {name: setting(self.preset, name) for name in self.options}
 
     def rounded(self, values: Mapping[str, Value]) -> dict[str, Value]:
-        """Values as a network gets them: to three digits, so that they can be told; the preset's own as they are."""
+        """Values as a network gets them: rounded to three digits, to be easy to write; the preset's own exactly."""
         own = self.defaults
         return {name: value if value == own[name] else _short(value) for name, value in values.items()}
 
@@ -106,13 +108,27 @@ def narrowed(
 ) -> Space:
     """The space around a preset.
 
-    only : vary nothing but these
-    fix : do not vary these: names, or names with values that take the place of the preset's
-    vary : other options than those chosen here, or options of a setting that is not varied by itself (because it is 0,
-        None or infinite in the preset)
+    A preset's value outside its options is replaced by the nearest one inside.
 
-    A preset's value that lies outside of its options is replaced by the nearest that does not.
+    Parameters
+    ----------
+    preset : Preset
+        The defaults.
+    only : iterable of str
+        Vary nothing but these settings.
+    fix : mapping or iterable of str
+        Do not vary these: names, or names with values that replace the preset's.
+    vary : mapping, optional
+        Other options than those chosen here, or options for a setting that is not varied by default (because it is 0,
+        None or infinite in the preset).
 
+    Returns
+    -------
+    Space
+        The preset and the options of each setting.
+
+    Examples
+    --------
     >>> from timesurf.presets import SENTENCES, nmnist
     >>> list(narrowed(SENTENCES).options)[:6]
     ['tau1', 'tau2', 'tau3', 'feedback_tau2', 'feedback_tau3', 'units1']
@@ -127,10 +143,12 @@ def narrowed(
     options = around(preset) | dict(vary or {})
     only = list(only) or list(options)
     for name in (*only, *options):
-        setting(preset, name)  # says so if there is none
+        setting(preset, name)  # raises if there is none
     for name in only:
         if name not in options:
-            raise SettingError(f"{name} is {setting(preset, name)} in this preset: say over which values to vary it.")
+            raise SettingError(
+                f"{name} is {setting(preset, name)} in this preset: give the values over which to vary it."
+            )
     options = {name: o for name, o in options.items() if name in only and name not in fixed}
     if not options:
         raise SettingError("Nothing is left to vary.")
@@ -143,16 +161,16 @@ def narrowed(
         preset = changed(preset, name, start)
     for name, some in options.items():
         for value in (some.low, some.high) if isinstance(some, Range) else some:
-            _check(changed(preset, name, value))  # says now what no trial could take
+            _check(changed(preset, name, value))  # raises now what would fail in every trial
     return Space(preset, options)
 
 
 def _check(preset: Preset) -> None:
-    Schedule(0, 1, preset.batch_size, preset.decay, preset.keep)
+    Schedule(**preset.learning())
 
 
 def around(preset: Preset) -> dict[str, Options]:
-    """Options of every setting that a number in the preset says how to vary."""
+    """Options of every setting whose value in the preset gives a range."""
     depth = len(preset.layers)
     names = [f"tau{k + 1}" for k in range(depth)]
     names += [f"feedback_tau{k + 1}" for k in range(min(1, depth - 1), depth)]  # layer k learns from that of k + 1
@@ -177,6 +195,8 @@ def around(preset: Preset) -> dict[str, Options]:
 def setting(preset: Preset, name: str) -> Any:
     """The value of a setting.
 
+    Examples
+    --------
     >>> from timesurf.presets import SENTENCES
     >>> setting(SENTENCES, "feedback_tau2"), setting(SENTENCES, "d"), setting(SENTENCES, "batch_size")
     (100.0, 0.3, None)
@@ -213,8 +233,10 @@ def changed(preset: Preset, name: str, value: Value) -> Preset:
 
 
 def parsed(name: str, text: str) -> Value:
-    """A value as it is written on the command line: a number, a time for tau, `online` or `none`.
+    """A value as written on the command line: a number, a time for tau, `online` or `none`.
 
+    Examples
+    --------
     >>> parsed("tau1", "2 ms"), parsed("units1", "3"), parsed("batch_size", "online")
     (2000.0, 3, None)
     """
@@ -230,8 +252,10 @@ def parsed(name: str, text: str) -> Value:
 
 
 def parsed_options(name: str, text: str) -> Options:
-    """Options as they are written on the command line: `LOW:HIGH`, or choices with commas.
+    """Options as written on the command line: `LOW:HIGH`, or choices separated by commas.
 
+    Examples
+    --------
     >>> parsed_options("tau1", "500 us : 10 ms")
     Range(low=500.0, high=10000.0, log=True, whole=False)
     >>> parsed_options("batch_size", "online, 4, 16")
@@ -248,7 +272,7 @@ def parsed_options(name: str, text: str) -> Options:
 
 
 def _split(name: str) -> tuple[str, int | None]:
-    """Kind of a setting, and the place of its layer from 0 up if it names one."""
+    """Kind of a setting, and the number of its layer from 0 up if it names one."""
     found = re.fullmatch(r"([a-z_]+)([1-9]\d{0,3})?", name)
     if not found:
         return name, None

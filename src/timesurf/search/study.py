@@ -1,7 +1,7 @@
-"""The study: which trials were made, are being made, and come next. It lives in a database that Optuna keeps.
+"""The study: which trials are done, are running, and come next. Optuna keeps it in a database.
 
-Any number of processes may work on one study. Each gives signs of life for the trials it runs; a trial whose process
-died is failed and put in the queue again, by whoever sees it first.
+Any number of processes may work on one study. Each updates a heartbeat for the trials it runs. When a process dies, the
+first other process to notice marks its trial as failed and queues it again.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from timesurf.search.trial import Measured, bars
 from timesurf.search.workers import Workers
 
 Row = dict[str, Any]  # a finished trial, ready for JSON
-Told = Callable[[Row, int, bool], None]
-_PULSES = 4  # signs of life in the time after which there should have been one
-_LOOKS = 0.5  # s, between looks at trials that others run
-_NAMELESS = 2.0  # s, after which nobody will say any more that a trial is its own
-_TRIES = 5  # to open a database that others open at the same time
+Report = Callable[[Row, int, bool], None]  # a trial, how many are done, whether it is on the front
+_PULSES = 4  # heartbeats in the time after which a process counts as dead
+_POLL = 0.5  # s, between checks of trials that other processes run
+_NAMELESS = 2.0  # s, after which a trial without an owner will not get one any more
+_TRIES = 5  # to open a database that other processes open at the same time
 
 
 def optuna() -> Any:
@@ -40,10 +40,12 @@ def optuna() -> Any:
     return optuna
 
 
-def veiled(url: str) -> str:
+def without_password(url: str) -> str:
     """A URL without its password.
 
-    >>> veiled("postgresql://me:secret@there/searches")
+    Examples
+    --------
+    >>> without_password("postgresql://me:secret@there/searches")
     'postgresql://me:***@there/searches'
     """
     return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", url)
@@ -52,9 +54,18 @@ def veiled(url: str) -> str:
 class Study:
     """Trials over a space, by two objectives.
 
-    storage : URL of a database as SQLAlchemy writes it, such as sqlite:///search.db; None: in memory
-    problem : what the trials are about; a study that is about something else is refused
-    chance : share of recordings that guessing gets right
+    Parameters
+    ----------
+    space : Space
+        What may change.
+    problem : mapping
+        What the trials are about, ready for JSON; an existing study about something else is refused.
+    chance : float
+        Recording accuracy of guessing.
+    storage : str, optional
+        URL of a database as SQLAlchemy writes it, such as sqlite:///search.db; None keeps the study in memory.
+    name : str
+        Of the study in the database.
     """
 
     def __init__(
@@ -75,8 +86,8 @@ class Study:
         elif known != problem:
             differ = ", ".join(key for key in problem.keys() | known.keys() if problem.get(key) != known.get(key))
             raise SettingError(
-                f"The study {name!r} in {veiled(str(storage))} was begun with another {differ}. "
-                "Give what it was begun with, or begin another: elsewhere, or under another name."
+                f"The study {name!r} in {without_password(str(storage))} was started with another {differ}. "
+                "Use the same settings, or start a new study: in another place, or under another name."
             )
         if not any(t.user_attrs.get("defaults") for t in self._trials("COMPLETE", "PRUNED", "RUNNING", "WAITING")):
             self._study.enqueue_trial(space.defaults, user_attrs={"defaults": True})
@@ -84,7 +95,7 @@ class Study:
     def _opened(self, storage: str | None, name: str) -> Any:
         from sqlalchemy.exc import SQLAlchemyError
 
-        # SQLite has one writer at a time: others wait
+        # SQLite has one writer at a time: the others wait
         waiting = {"connect_args": {"timeout": 100}} if (storage or "").startswith("sqlite") else {}
         for left in reversed(range(_TRIES)):
             try:
@@ -94,22 +105,24 @@ class Study:
                 )  # fmt: skip
             except (ImportError, SQLAlchemyError, self._optuna.exceptions.OptunaError) as error:
                 if isinstance(error, ImportError) or not left:
-                    raise SettingError(f"storage = {veiled(str(storage))!r} cannot be opened: {error}") from error
-                time.sleep(_LOOKS)  # of two that make tables at once one fails
+                    raise SettingError(
+                        f"storage = {without_password(str(storage))!r} cannot be opened: {error}"
+                    ) from error
+                time.sleep(_POLL)  # of two processes that create tables at once, one fails
         raise AssertionError
 
-    # ------------------------------------------------------------------ what there is
+    # ------------------------------------------------------------------ what is done
 
     def rows(self) -> list[Row]:
-        """Trials that are finished, first to last."""
+        """Finished trials, first to last."""
         return [self._row(trial) for trial in self._trials("COMPLETE", "PRUNED")]
 
     def interrupted(self) -> int:
-        """How many trials were not brought to an end, and made again."""
+        """How many trials were interrupted, and run again."""
         return sum("raised" not in trial.user_attrs for trial in self._trials("FAIL"))
 
     def front(self) -> list[int]:
-        """Numbers of the trials that no other beats in one objective without losing in the other, most right first."""
+        """Numbers of the trials on the Pareto front of both objectives, the most accurate first."""
         found = sorted(self._study.best_trials, key=lambda trial: (-trial.values[0], trial.values[1]))
         return [trial.number for trial in found]
 
@@ -132,15 +145,17 @@ class Study:
     def ask(self, seed: int) -> Any:
         """The next trial: from the queue, or as Optuna's sampler suggests.
 
-        The sampler is made anew for each trial and seeded by how many there are. So what is suggested depends on the
+        The sampler is created anew for each trial and seeded by how many there are. So the suggestions depend on the
         seed and on the finished trials alone, not on how often the search was interrupted.
         """
-        raised = sum("raised" in trial.user_attrs for trial in self._trials("FAIL"))  # not to be suggested again
+        raised = sum(
+            "raised" in trial.user_attrs for trial in self._trials("FAIL")
+        )  # so that it is not suggested again
         made = len(self._trials("COMPLETE", "PRUNED", "RUNNING")) + raised
         drawn = int(np.random.SeedSequence([seed, made]).generate_state(1)[0])
         self._study.sampler = self._optuna.samplers.TPESampler(seed=drawn)
         trial = self._study.ask()
-        trial.set_user_attr("worker", _worker())  # before the rest: who finds it without one knows less
+        trial.set_user_attr("worker", _worker())  # first of all: another process can then see whose trial it is
         for name, some in self.space.options.items():
             if not isinstance(some, Range):
                 trial.suggest_categorical(name, some)
@@ -151,15 +166,14 @@ class Study:
         return trial
 
     def _place(self, trial: Any) -> int:
-        """How many trials, finished or running, come before this one: of two who ask for the last, one gets it."""
+        """How many trials come before this one: of two processes that ask for the last, only one gets it."""
         return sum(other.number < trial.number for other in self._trials("COMPLETE", "PRUNED", "RUNNING"))
 
     def tell(self, trial: Any, measured: Measured) -> Row | None:
-        """Keep what came of a trial. None: it was taken for dead meanwhile, and others have made it again."""
+        """Store the figures of a trial; None if it was taken for dead meanwhile and another process ran it again."""
         about = {
             "recording_accuracy": list(measured.recording_accuracy), "kept": list(measured.kept),
-            "event_accuracy": measured.event_accuracy,
-            "ended": measured.ended, "seconds": measured.seconds,
+            "event_accuracy": measured.event_accuracy, "ended": measured.ended, "seconds": measured.seconds,
         }  # fmt: skip
         state = self._optuna.trial.TrialState
         try:
@@ -172,7 +186,7 @@ class Study:
             return None
 
     def give_back(self, trial: Any) -> None:
-        """Fail a trial that will not be finished, and put its settings in the queue."""
+        """Mark a trial that will not be finished as failed, and queue its settings again."""
         try:
             self._study.tell(trial.number, state=self._optuna.trial.TrialState.FAIL)
         except (ValueError, self._optuna.exceptions.UpdateFinishedTrialError):
@@ -183,14 +197,14 @@ class Study:
             self._study.enqueue_trial(values, user_attrs={"defaults": True} if defaults else None)
 
     def _raised(self, trial: Any, error: Exception) -> None:
-        """Fail a trial that ended in an error; it is not made again."""
+        """Mark a trial that ended in an error as failed; it is not run again."""
         trial.set_user_attr("raised", f"{type(error).__name__}: {error}")
         self._study.tell(trial.number, state=self._optuna.trial.TrialState.FAIL)
 
     def bars(self) -> list[float]:
-        """What a trial that begins now must reach after each pass."""
-        whole = [trial.user_attrs["recording_accuracy"] for trial in self._trials("COMPLETE")]
-        return bars(whole, self.space.preset.passes)
+        """What a trial that starts now must reach after each pass."""
+        complete = [trial.user_attrs["recording_accuracy"] for trial in self._trials("COMPLETE")]
+        return bars(complete, self.space.preset.passes)
 
     # ------------------------------------------------------------------ the loop
 
@@ -202,14 +216,30 @@ class Study:
         seed: int = 0,
         seconds: float | None = None,
         grace: float = 60.0,
-        told: Told | None = None,
+        report: Report | None = None,
     ) -> bool:
-        """Make trials until there are so many in all, by whomever; False if Ctrl-C ended it before.
+        """Run trials until there are so many in all, whichever process ran them.
 
-        seconds : begin none after this time
-        grace : seconds without a sign of life after which a trial of another machine is taken for dead; on this machine
-            it is as soon as its process is gone
-        told : called with every trial that ends here, how many there are, and whether it is on the front
+        Parameters
+        ----------
+        workers : Workers
+            What runs them.
+        trials : int
+            How many there should be in the end.
+        seed : int
+            Of the suggestions and of every network.
+        seconds : float, optional
+            Start no trial after this time.
+        grace : float
+            Seconds without a heartbeat after which a trial of another machine is taken for dead; on this machine it is
+            as soon as its process has ended.
+        report : callable, optional
+            Called with every trial that ends here, how many are done, and whether it is on the front.
+
+        Returns
+        -------
+        bool
+            False if Ctrl-C ended it early.
         """
         began, mine, watch = time.monotonic(), dict[Future[Measured], Any](), _Watch(grace)
         pulse = 0
@@ -221,20 +251,20 @@ class Study:
                 for trial in dead:
                     self.give_back(trial)
                 if not mine and not dead and any("worker" not in trial.user_attrs for trial in others):
-                    time.sleep(_LOOKS)  # it is about to be said whose that is, or never will be
+                    time.sleep(_POLL)  # its owner is about to be written, or its process has died
                     continue
                 running, done = len(self._trials("RUNNING")), len(self._trials("COMPLETE", "PRUNED"))
                 late = seconds is not None and time.monotonic() - began >= seconds
                 for _ in range(0 if late else min(workers.jobs - len(mine), trials - done - running)):
                     trial = self.ask(seed)
-                    if self._place(trial) >= trials:  # others asked at the same moment
+                    if self._place(trial) >= trials:  # another process asked at the same moment
                         self.give_back(trial)
                         break
                     mine[workers.submit(self.space.settings(trial.params), seed, self.bars())] = trial
                 if not mine:
                     if late or not running:
                         return True
-                    time.sleep(_LOOKS)  # the last trials are with others; should these die, they are made here
+                    time.sleep(_POLL)  # other processes run the last trials; if these die, they are run here
                     continue
                 ended, _ = wait(mine, timeout=grace / _PULSES, return_when=FIRST_COMPLETED)
                 for future in ended:
@@ -248,29 +278,31 @@ class Study:
                         self._raised(trial, error)
                         raise
                     row = self.tell(trial, measured)
-                    if told and row:
-                        told(row, len(self._trials("COMPLETE", "PRUNED")), row["number"] in self.front())
+                    if report and row:
+                        report(row, len(self._trials("COMPLETE", "PRUNED")), row["number"] in self.front())
                 pulse += 1
                 for trial in mine.values():
                     trial.set_user_attr("pulse", pulse)
         except KeyboardInterrupt:
             return False
         except self._optuna.exceptions.StorageInternalError as error:
-            raise TimesurfError(f"The study cannot be reached: {error}. The same command goes on with it.") from error
+            raise TimesurfError(
+                f"The study cannot be reached: {error}. Run the same command again to continue."
+            ) from error
         finally:
             for trial in mine.values():
                 self.give_back(trial)
 
 
 class _Watch:
-    """Trials that run elsewhere, and since when they have given no sign of life."""
+    """Trials that run in other processes, and since when they have had no heartbeat."""
 
     def __init__(self, grace: float) -> None:
         self._grace = grace
         self._seen: dict[int, tuple[Any, float]] = {}
 
     def dead(self, trials: list[Any]) -> list[Any]:
-        """Those whose process is gone. The clock is ours alone: clocks of other machines may be wrong."""
+        """Those whose process has ended. Only this machine's clock counts: those of other machines may be wrong."""
         now, found = time.monotonic(), []
         for trial in trials:
             pulse = trial.user_attrs.get("pulse")
@@ -284,7 +316,7 @@ class _Watch:
 
 
 def _machine() -> str:
-    return f"{platform.node()}-{uuid.getnode():x}"  # names of containers may be the same
+    return f"{platform.node()}-{uuid.getnode():x}"  # containers may have the same name
 
 
 def _worker() -> str:
@@ -292,14 +324,14 @@ def _worker() -> str:
 
 
 def _gone(worker: str | None) -> bool:
-    """Whether a process is known to be no more: one of this machine, on a system that can tell."""
+    """Whether a process is known to have ended: one of this machine, on a system where that can be checked."""
     if worker == _worker():
-        return True  # who asks has left out its own trials: this number was another's before
+        return True  # own trials are left out before: an earlier process had this number
     host, _, number = (worker or "").rpartition(":")
     if host != _machine() or os.name != "posix":
         return False
     try:
-        os.kill(int(number), 0)  # no signal, only whether one could be sent
+        os.kill(int(number), 0)  # sends no signal, only checks whether the process exists
     except ProcessLookupError:
         return True
     except PermissionError:
@@ -308,7 +340,7 @@ def _gone(worker: str | None) -> bool:
 
 
 def distributions(space: Space) -> dict[str, Any]:
-    """The space in Optuna's words."""
+    """The space as Optuna describes it."""
     kinds, found = optuna().distributions, {}
     for name, some in space.options.items():
         if isinstance(some, Range):

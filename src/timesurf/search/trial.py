@@ -1,63 +1,75 @@
-"""One trial: a network trained with some settings, judged after every pass, given up where it falls behind.
+"""One trial: a network trained with some settings, evaluated after every pass, pruned if it falls behind.
 
-A trial carries its bars with it: what the median of the trials before it reached after each pass. So whoever runs it, a
-thread or a worker on another machine, needs neither the study nor Optuna.
+A trial carries its bars: what the median of the earlier trials reached after each pass. So a thread or a worker on
+another machine can run it without the study and without Optuna.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from timesurf import engines
 from timesurf.errors import DivergedError
 from timesurf.events import Recordings
-from timesurf.learning.trainer import Progress, Schedule, one_pass
+from timesurf.learning.schedule import Schedule
+from timesurf.learning.trainer import Report, passes, shuffler
 from timesurf.presets import Preset
 
 Ended = Literal["whole", "pruned", "diverged"]
 _TRIALS_FOR_A_BAR = 5  # a median of fewer says little
-_DOUBT = 2.0  # standard errors of a share: how far below the bar is no accident of who was held out
+_DOUBT = 2.0  # standard errors of a share: a network further below the bar is worse, and not just unlucky
 
 
 @dataclass(frozen=True)
 class Task:
-    """What every trial does: recordings to learn from, others to be judged by, and what computes."""
+    """What every trial does.
 
-    train: Recordings
-    held: Recordings
+    Attributes
+    ----------
+    learn : Recordings
+        To learn from.
+    judge : Recordings
+        To evaluate on; labelled.
+    engine : str
+        What computes.
+    threads : int, optional
+        Cores to use; None uses all.
+    """
+
+    learn: Recordings
+    judge: Recordings
     engine: str = "cpu"
     threads: int | None = None
 
     @property
     def chance(self) -> float:
-        """Share of held-out recordings that who always says the most frequent class gets right."""
-        return float(np.unique(np.asarray(self.held.labels), return_counts=True)[1].max() / len(self.held))
+        """Recording accuracy of always predicting the most frequent class."""
+        return float(np.unique(np.asarray(self.judge.labels), return_counts=True)[1].max() / len(self.judge))
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came of a trial. Shares; one a pass in a tuple."""
+    """The figures of a trial; a tuple has one value per pass."""
 
-    recording_accuracy: tuple[float, ...]  # held-out recordings right
-    kept: tuple[float, ...]  # of their events
-    event_accuracy: float  # of their output events
+    recording_accuracy: tuple[float, ...]
+    kept: tuple[float, ...]
+    event_accuracy: float
     ended: Ended
     seconds: float
 
     def marks(self, chance: float) -> tuple[float, float]:
-        """The two objectives: recordings right, events kept.
+        """The two objectives: recording accuracy, to be high, and events kept, to be few.
 
-        A network that tells no more than chance spares nothing of use, however little it keeps: it is marked as keeping
-        all. Else one that rejects everything could not be beaten.
+        A network no better than chance counts as keeping all events, however few it keeps. Else one that rejects
+        everything could not be beaten.
         """
-        right, kept = self.recording_accuracy[-1], self.kept[-1]
-        return right, kept if right > chance else 1.0
+        accuracy, kept = self.recording_accuracy[-1], self.kept[-1]
+        return accuracy, kept if accuracy > chance else 1.0
 
 
 def measure(
@@ -65,12 +77,30 @@ def measure(
     preset: Preset,
     seed: int,
     bars: Sequence[float] = (),
-    told: Callable[[Progress], None] | None = None,
+    progress: Report | None = None,
 ) -> Measured:
-    """Train a network, to the bits of `Network.fit(task.train, **preset.training())`, and judge it after every pass.
+    """Train a network and evaluate it after each pass; bit-identical to `Network.fit(task.learn, **preset.training())`.
 
-    bars : share of held-out recordings to reach after each pass, to go on; see `fallen_behind`
+    Parameters
+    ----------
+    task : Task
+        Recordings, and what computes.
+    preset : Preset
+        The settings.
+    seed : int
+        Of the network.
+    bars : sequence of float
+        Recording accuracy to reach after each pass, or the trial is pruned; see `fallen_behind`.
+    progress : callable, optional
+        Called with a `Progress` after each part of a pass.
 
+    Returns
+    -------
+    Measured
+        The figures.
+
+    Examples
+    --------
     >>> from timesurf.datasets import sentences
     >>> from timesurf.presets import SENTENCES
     >>> few = Task(sentences.make(20, seed=0), sentences.make(10, seed=1), threads=1)
@@ -79,36 +109,34 @@ def measure(
     ('pruned', 1)
     """
     began = time.perf_counter()
-    network = preset.network(task.train, task.train.classes, seed, engine=task.engine, threads=task.threads)
-    right: list[float] = []
-    kept: list[float] = []
+    network = preset.network(task.learn, task.learn.classes, seed, engine=task.engine, threads=task.threads)
+    schedule, accuracy, kept = Schedule(**preset.learning()), list[float](), list[float]()
     figures: dict[str, Any] = {}
     ended: Ended = "whole"
     try:
-        network.start(task.train, **preset.starting())
-        engine, order, size = engines.load(task.engine), network.shuffler(), len(task.train)
-        for n in range(preset.passes):
-            schedule = Schedule(n * size, preset.passes * size, preset.batch_size, preset.decay, preset.keep)
-            learner = network.learner(task.train[order.permutation(size)])
-            network.history.append(one_pass(engine, learner, network.rule, schedule, network.options, told))
-            figures = network.evaluate(task.held)
-            right.append(figures["recording_accuracy"])
+        network.start(task.learn, **preset.starting())
+        for done in passes(network, task.learn, schedule, shuffler(network), progress=progress):
+            figures = network.evaluate(task.judge)
+            accuracy.append(figures["recording_accuracy"])
             kept.append(figures["kept"])
-            if n + 1 < preset.passes and fallen_behind(right, bars, len(task.held)):
+            if done.number < schedule.passes and fallen_behind(accuracy, bars, len(task.judge)):
                 ended = "pruned"
                 break
-    except DivergedError:  # settings that lead nowhere: the worst there is, not an accident
+    except DivergedError:  # a result like others: the worst that settings can have
         ended, figures = "diverged", {"event_accuracy": 0.0}
-        right.append(0.0)
+        accuracy.append(0.0)
         kept.append(1.0)
-    return Measured(tuple(right), tuple(kept), figures["event_accuracy"], ended, time.perf_counter() - began)
+    return Measured(tuple(accuracy), tuple(kept), figures["event_accuracy"], ended, time.perf_counter() - began)
 
 
 def bars(curves: Sequence[Sequence[float]], passes: int) -> list[float]:
-    """Median, over trials that went to their end, of the best that each had reached after each pass; none for a few.
+    """What a trial must reach after each pass: the median of the best values so far of all complete trials.
 
-    The first quarter of the passes has a bar of 0: who learns slowly may end well.
+    The first quarter of the passes has a bar of 0, since a network that learns slowly may end well. A few
+    trials give no bars.
 
+    Examples
+    --------
     >>> bars([[0.5, 0.9], [0.6, 0.4], [0.5, 0.5], [0.7, 0.8], [0.9, 1.0]], passes=2)
     [0.6, 0.8]
     """
@@ -119,16 +147,18 @@ def bars(curves: Sequence[Sequence[float]], passes: int) -> list[float]:
     return [0.0] * free + [float(bar) for bar in median[free:]]
 
 
-def fallen_behind(right: Sequence[float], bars: Sequence[float], recordings: int) -> bool:
+def fallen_behind(accuracy: Sequence[float], bars: Sequence[float], recordings: int) -> bool:
     """Whether the best so far lies below the bar of this pass, by more than the choice of recordings can explain.
 
-    Optuna's pruners know one objective. This is the median rule on the first; how little is kept saves no network that
-    tells recordings worse than most.
+    Optuna's pruners know one objective only. This is the median rule on the first, the recording accuracy: keeping few
+    events does not save a network that classifies worse than most.
 
+    Examples
+    --------
     >>> fallen_behind([0.5, 0.6], bars=[0.5, 0.9], recordings=100), fallen_behind([0.99], bars=[1.0], recordings=100)
     (True, False)
     """
-    if len(right) > len(bars):
+    if len(accuracy) > len(bars):
         return False
-    best = max(right)
-    return best + _DOUBT * math.sqrt(best * (1 - best) / recordings) < bars[len(right) - 1]
+    best = max(accuracy)
+    return best + _DOUBT * math.sqrt(best * (1 - best) / recordings) < bars[len(accuracy) - 1]

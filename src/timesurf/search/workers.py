@@ -1,4 +1,4 @@
-"""Who runs trials: threads of this process, or workers of a Dask cluster."""
+"""What runs trials: threads of this process, or workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from timesurf.search.trial import Measured, Task, measure
 
 
 class StoppedError(TimesurfError):
-    """A trial was called off."""
+    """A trial was cancelled."""
 
 
 class Workers(Protocol):
-    """So many trials at a time."""
+    """Runs several trials at a time."""
 
     jobs: int
 
     def submit(self, preset: Preset, seed: int, bars: Sequence[float] = ()) -> Future[Measured]:
-        """Begin a trial."""
+        """Start a trial."""
 
 
 class Threads:
-    """Threads of this process: the kernels let each other run."""
+    """Threads of this process: the kernels release the interpreter lock."""
 
     def __init__(self, task: Task, jobs: int) -> None:
         self.jobs = jobs
@@ -37,21 +37,21 @@ class Threads:
         self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="trial")
 
     def submit(self, preset: Preset, seed: int, bars: Sequence[float] = ()) -> Future[Measured]:
-        """Begin a trial, or put it in the queue."""
-        return self._pool.submit(measure, self._task, preset, seed, bars, self._going)
+        """Start a trial, or queue it."""
+        return self._pool.submit(measure, self._task, preset, seed, bars, self._check)
 
     def close(self) -> None:
-        """Call off what runs; returns once it has."""
+        """Cancel all trials and wait until they have ended."""
         self._stop.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _going(self, _: Progress) -> None:
+    def _check(self, _: Progress) -> None:
         if self._stop.is_set():
             raise StoppedError("The search was stopped.")
 
 
 class OnDask:
-    """Workers of a Dask cluster: each gets the recordings once, and a trial at a time."""
+    """Workers of a Dask cluster: each receives the recordings once, and one trial at a time."""
 
     def __init__(self, task: Task, client: Any) -> None:
         self.jobs = max(len(client.nthreads()), 1)
@@ -60,19 +60,25 @@ class OnDask:
         self._executor = client.get_executor(pure=False)
 
     def submit(self, preset: Preset, seed: int, bars: Sequence[float] = ()) -> Future[Measured]:
-        """Begin a trial."""
+        """Start a trial."""
         if self._sent is None or self._sent.status != "finished":  # lost with the last worker that had it
             self._sent = self._client.scatter(self._task, broadcast=True, hash=False)
-        begun: Future[Measured] = self._executor.submit(measure, self._sent, preset, seed, bars)
-        return begun
+        started: Future[Measured] = self._executor.submit(measure, self._sent, preset, seed, bars)
+        return started
 
 
 @contextmanager
 def workers(task: Task, jobs: int = 1, dask: str | None = None) -> Iterator[Workers]:
-    """Those who run trials; what still runs at the end is called off.
+    """What runs trials; those still running at the end are cancelled.
 
-    jobs : threads, or processes with `dask="local"`, where 1 stands for one a core
-    dask : "local", or the address of a scheduler
+    Parameters
+    ----------
+    task : Task
+        What every trial does.
+    jobs : int
+        Threads, or processes with `dask="local"`, where 1 means one per core.
+    dask : str, optional
+        "local", or the address of a scheduler.
     """
     if dask is not None:
         with cluster.connect(dask, jobs if jobs > 1 else None) as client:

@@ -1,0 +1,109 @@
+"""Recordings through a network that learns nothing: checks of the input, inference, the events that a layer emits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.engines import Engine, Options, Outcome, Parameters, TakesDataSet, Trace, pack
+from timesurf.errors import EventError
+from timesurf.events import Recordings
+from timesurf.layers import Stage
+
+Array = NDArray[Any]
+_EVENTS_AT_ONCE = 1 << 22  # packed for an engine at one time: bounds memory beyond the data
+_TRACED_AT_ONCE = 1 << 19  # events: a trace is large
+
+
+def parts(recordings: Recordings, batch_size: int | None, events: int | None = None) -> Iterator[slice]:
+    """Slices of recordings for an engine: of `batch_size` recordings, or of a bounded number of events."""
+    if batch_size is not None:
+        yield from (slice(r, r + batch_size) for r in range(0, len(recordings), batch_size))
+        return
+    yield from recordings.parts(events or _EVENTS_AT_ONCE)
+
+
+def check_input(stages: tuple[Stage, ...], recordings: Any) -> None:
+    """Refuse what is not recordings on the field and with the polarities of these stages."""
+    if not isinstance(recordings, Recordings):
+        raise EventError(
+            f"Recordings are needed, not {type(recordings).__name__}: "
+            "Recordings.from_structured makes them from arrays with fields x, y, t, p."
+        )
+    if len(recordings) == 0:
+        raise EventError("No recordings.")
+    field, polarities = stages[0].field, stages[0].polarities
+    if recordings.field != field or recordings.polarities != polarities:
+        raise EventError(
+            f"The recordings have field {recordings.field} and {recordings.polarities} polarities; "
+            f"this network takes {field} and {polarities}."
+        )
+
+
+def class_numbers(classes: Array, recordings: Recordings) -> Array:
+    """The index in `classes` of each recording's label, -1 where it has none."""
+    labels = recordings.labels
+    if labels is None:
+        return np.full(len(recordings), -1)
+    order = np.argsort(classes)
+    place = np.minimum(np.searchsorted(classes, labels, sorter=order), len(order) - 1)
+    label = order[place]
+    unlabelled = ~recordings.labelled
+    strange = (classes[label] != labels) & ~unlabelled
+    if strange.any():
+        r = int(np.argmax(strange))
+        raise EventError(f"recording {r} has label {labels[r]}, which is none of {classes.tolist()}.")
+    return np.where(unlabelled, -1, label)
+
+
+def infer(
+    engine: Engine, stages: tuple[Stage, ...], parameters: Parameters, recordings: Recordings, options: Options
+) -> Outcome:
+    """Run all recordings, as many at a time as the engine takes."""
+    if isinstance(engine, TakesDataSet):
+        return engine.infer_all(stages, parameters, recordings, options)
+    batches = (pack(recordings[part]) for part in parts(recordings, None))
+    return Outcome.joined([engine.infer(stages, parameters, batch, options) for batch in batches])
+
+
+def trace(
+    engine: Engine,
+    stages: tuple[Stage, ...],
+    parameters: Parameters,
+    recordings: Recordings,
+    options: Options,
+    label: Array | None = None,
+) -> Trace:
+    """What happened to every event; `label` gives G, the sign of S."""
+    found = engine.infer(stages, parameters, pack(recordings, label), options, trace=True).trace
+    assert found is not None
+    return found
+
+
+def emitted(
+    engine: Engine,
+    stages: tuple[Stage, ...],
+    parameters: Parameters,
+    recordings: Recordings,
+    options: Options,
+    layer: int,
+) -> Recordings:
+    """The events that a layer (0: the first) emits: its output field, its units as polarities."""
+    lower, events, counts = stages[: layer + 1], [], [np.zeros(1, dtype=np.int64)]
+    for part in parts(recordings, None, _TRACED_AT_ONCE):
+        some = recordings[part]
+        found = trace(engine, stages, parameters, some, options)
+        passed = found.passed > layer
+        x = tuple(v[passed] for v in some.coords)
+        for stage in lower:
+            x = stage.layer.output(x)  # type: ignore[arg-type, assignment]  # works on arrays as on numbers
+        events.append((*x, some.t[passed], found.winner[passed, layer]))
+        counts.append(np.diff(np.concatenate([[0], np.cumsum(passed)])[some.offsets]))
+    *coords, t, p = map(np.concatenate, zip(*events, strict=True))
+    return Recordings(
+        coords, t, p, np.cumsum(np.concatenate(counts)),
+        field=lower[-1].output_field, polarities=lower[-1].units, labels=recordings.labels,
+    )  # fmt: skip

@@ -1,0 +1,68 @@
+"""Three parts: learned from, chosen by, reported on."""
+
+import numpy as np
+import pytest
+
+from timesurf import SettingError
+from timesurf.datasets import sentences
+from timesurf.learning.split import hold_out, split
+
+DATA = sentences.make(50, seed=0, duration="1 ms")
+
+
+def test_each_recording_is_in_one_part_and_each_class_in_all_of_them():
+    parts = split(DATA, validation=0.1, held_out=0.3, seed=1)
+    assert sorted(n for numbers in parts.numbers.values() for n in numbers) == list(range(50))
+    assert [len(some) for some in (parts.learn, parts.validation, parts.held_out)] == [30, 4, 16]
+    for some in (parts.learn, parts.validation, parts.held_out):
+        assert some.classes.tolist() == DATA.classes.tolist()
+    assert parts.held_out.fingerprint() == DATA[np.array(parts.numbers["held_out"])].fingerprint()
+
+
+def test_a_seed_gives_the_same_split():
+    assert split(DATA, seed=3).numbers == split(DATA, seed=3).numbers != split(DATA, seed=4).numbers
+
+
+def test_a_share_of_0_leaves_a_part_out():
+    parts = split(DATA, validation=0, held_out=0)
+    assert (len(parts.learn), parts.validation, parts.held_out) == (50, None, None)
+
+
+def test_unlabelled_recordings_are_learned_from():
+    labels = np.where(np.arange(50) % 2, "", DATA.labels)
+    parts = split(DATA.with_labels(labels), validation=0.2, held_out=0.2)
+    assert parts.validation.labelled.all()
+    assert parts.held_out.labelled.all()
+    assert set(np.flatnonzero(labels == "")) <= set(parts.numbers["learn"])
+
+
+@pytest.mark.parametrize(("each", "sizes"), [(1, (2, 0, 0)), (2, (2, 0, 2)), (3, (2, 2, 2))])
+def test_a_small_class_keeps_a_recording_to_learn_from(each, sizes):
+    few = DATA[np.concatenate([np.flatnonzero(DATA.labels == name)[:each] for name in DATA.classes])]
+    parts = split(few)
+    assert tuple(map(len, parts.numbers.values())) == sizes
+    assert parts.learn.classes.tolist() == DATA.classes.tolist()
+
+
+def test_one_rare_class_does_not_stop_the_others_from_being_split():
+    rare = DATA.with_labels(["rare", *DATA.labels[1:]])
+    parts = split(rare)
+    assert "rare" in parts.learn.classes
+    assert len(parts.validation)
+    assert len(parts.held_out)
+
+
+def test_shares_that_leave_nothing_to_learn_from_are_refused():
+    for bad in ({"validation": 0.5, "held_out": 0.5}, {"validation": -0.1}, {"held_out": 1.0}):
+        with pytest.raises(SettingError, match=r"validation|held_out"):
+            split(DATA, **bad)
+
+
+def test_a_share_of_each_class_is_held_out():
+    label = np.array([0] * 10 + [1] * 20 + [-1] * 5)
+    learned, held = hold_out(label, 0.1, np.random.default_rng(0))
+    assert sorted([*learned, *held]) == list(range(35))
+    assert np.bincount(label[held]).tolist() == [1, 2]
+    for bad in (0, 1, -0.5):
+        with pytest.raises(SettingError, match="validation"):
+            hold_out(label, bad, np.random.default_rng(0))
