@@ -53,6 +53,7 @@ class Told:
     """The CPU engine, which notes the weights and the events of every batch."""
 
     infer, surfaces = staticmethod(cpu.infer), staticmethod(cpu.surfaces)
+    supports = staticmethod(cpu.supports)
 
     def __init__(self):
         self.batches = []
