@@ -53,6 +53,7 @@ class Recorder:
     """The CPU engine; records the weights and the events of every batch."""
 
     infer, surfaces = staticmethod(cpu.infer), staticmethod(cpu.surfaces)
+    supports = staticmethod(cpu.supports)
 
     def __init__(self):
         self.batches = []
