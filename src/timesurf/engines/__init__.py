@@ -42,6 +42,7 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from timesurf.engines.data import DEFAULT, Array, Batch, Learner, Options, Outcome, Parameters, Trace, Units, pack
@@ -212,9 +213,15 @@ def choose(name: str | Engine, stages: Stages, *, online: bool = False) -> Engin
     """
     engine = load(name)
     if why := engine.supports(stages, online=online):
-        _LOG.warning("%s The CPU engine runs it instead.", why)
+        _say_once(why)
         return load("cpu")
     return engine
+
+
+@lru_cache(maxsize=64)
+def _say_once(why: str) -> None:
+    """One line of log per reason, however often a network falls back."""
+    _LOG.warning("%s The CPU engine runs it instead.", why)
 
 
 def has_gpu() -> bool:
