@@ -237,3 +237,8 @@ def test_parts_cover_all_recordings_and_are_small(recordings, events):
     assert [r for part in parts for r in range(part.start, part.stop)] == list(range(len(recordings)))
     for part in parts:
         assert part.stop - part.start == 1 or recordings[part].counts.sum() < events
+
+
+def test_spans_are_the_first_and_last_times():
+    first, last = three().spans()
+    assert (first.tolist(), last.tolist()) == ([5, 0, 0], [9, 0, 7])

@@ -112,9 +112,8 @@ def pack(recordings: Recordings, label: Array | None = None) -> Batch:
 
     """
     offsets, counts = recordings.offsets, recordings.counts
-    origin, some, times = np.zeros(len(recordings), np.int64), counts > 0, recordings.source
-    origin[some] = times[recordings.starts[some]]
-    longest = (times[recordings.stops[some] - 1].astype(np.int64) - origin[some]).max(initial=0)
+    origin, last = recordings.spans()
+    longest = (last - origin).max(initial=0)
     label = np.full(len(recordings), -1) if label is None else label
     t: Array = np.empty(int(offsets[-1]), np.int32 if longest < 2**29 else np.int64)
     batch = Batch(np.empty(len(t), np.int32), t, offsets, np.asarray(label, dtype=np.int64))
@@ -125,7 +124,7 @@ def pack(recordings: Recordings, label: Array | None = None) -> Batch:
         t[events] -= np.repeat(origin[part].astype(t.dtype), counts[part])
         if recordings.mapped:  # checked when it was opened, but the file may have been written to since
             _check_again(batch, part, math.prod(recordings.field) * recordings.polarities)
-    recordings.release()
+        recordings.release()
     return batch
 
 

@@ -24,6 +24,9 @@ from timesurf.storage import mapped as files
 __all__ = ["AXES", "LATEST", "MOST_ENTRIES", "Recordings", "axis_name", "refusal", "sizes"]
 
 Array = NDArray[Any]
+# A system may map many pages around one that is read. So what was read of a mapped file is given back after so many
+_READ_AT_ONCE = 1 << 17  # events,
+_TOUCHED_AT_ONCE = 64  # or recordings of which single events were read.
 
 
 class Recordings:
@@ -164,7 +167,7 @@ class Recordings:
             if first <= last:
                 for values in self.arrays:
                     digest.update(repr((int(values[first]), int(values[last]))).encode())
-        self.release()
+            self.release()
         return digest.hexdigest()[:16]
 
     @property
@@ -308,7 +311,23 @@ class Recordings:
             return values[:0]
         if np.array_equal(self.stops[:-1], self.starts[1:]):
             return values[self.starts[0] : self.stops[-1]]
-        return np.concatenate([values[a:b] for a, b in zip(self.starts, self.stops, strict=True)])
+        offsets = self.offsets
+        gathered: Array = np.empty(int(offsets[-1]), values.dtype)
+        for part in self.parts(_READ_AT_ONCE):
+            stretches = [values[a:b] for a, b in zip(self.starts[part], self.stops[part], strict=True)]
+            np.concatenate(stretches, out=gathered[offsets[part.start] : offsets[part.stop]])
+            files.release(values)
+        return gathered
+
+    def spans(self) -> tuple[Array, Array]:
+        """Times of the first and of the last event of each recording, int64; 0 where there is no event."""
+        first, last = np.zeros((2, len(self)), np.int64)
+        some = np.flatnonzero(self.counts)
+        for a in range(0, len(some), _TOUCHED_AT_ONCE):
+            part = some[a : a + _TOUCHED_AT_ONCE]
+            first[part], last[part] = self._t[self.starts[part]], self._t[self.stops[part] - 1]
+            files.release(self._t)
+        return first, last
 
     def entries(self, out: Array | None = None) -> Array:
         """Each event's place in the flat field: coordinates and polarity ravelled, the polarity fastest.
