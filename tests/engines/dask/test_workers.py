@@ -14,7 +14,7 @@ from timesurf.bench import workloads
 from timesurf.engines import Options, pack
 from timesurf.engines.cpu import engine as cpu
 from timesurf.engines.cpu import lanes
-from timesurf.engines.cpu.layout import UNIT
+from timesurf.engines.cpu.layout import frozen_plan
 from timesurf.engines.dask import cluster
 from timesurf.errors import EventError, MissingEngineError, SettingError
 from timesurf.io import npz
@@ -228,7 +228,7 @@ def test_sums_of_a_few_entries_travel_thin(data, alone):
 def test_sums_can_be_laid_out_from_layers(data, alone):
     network, _ = alone
     sums = sums_of(network, data[:2])
-    table = cpu.plan_of(network.stages).table
+    plan = frozen_plan(network.stages)
 
     def step(sums):
         """From centroids of 0 a step is the sum itself."""
@@ -240,8 +240,7 @@ def test_sums_can_be_laid_out_from_layers(data, alone):
 
     layers = []
     for k, (stage, c) in enumerate(zip(network.stages, [u.centroids for u in step(sums)], strict=True)):
-        units = slice(table[k, UNIT], table[k, UNIT] + stage.units)
-        layers.append((c.reshape(stage.units, -1).T, sums.gains[units], sums.thresholds[units]))
+        layers.append((c.reshape(stage.units, -1).T, plan.units(k, sums.gains), plan.units(k, sums.thresholds)))
     assert step(cpu.Sums.of_layers(network.stages, layers)).same(step(sums))
 
 

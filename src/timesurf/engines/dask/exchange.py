@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from timesurf.engines.cpu.engine import Sums, apply, plan_of
-from timesurf.engines.cpu.layout import UPDATE
+from timesurf.engines.cpu.sums import Sums, apply
 from timesurf.engines.cpu.vector import LANE as FEW  # layers are padded to whole ones
 from timesurf.engines.data import Array, Parameters
 from timesurf.layers import Stage
@@ -73,8 +72,7 @@ class ThinSums:
 
     def whole(self, stages: Stages) -> Sums:
         """All sums again."""
-        size = int(plan_of(stages).table[-1, UPDATE])
-        return Sums(self.centroids.whole(size), self.gains.copy(), self.thresholds.copy())
+        return Sums(self.centroids.whole(Sums.values(stages)), self.gains.copy(), self.thresholds.copy())
 
     @property
     def nbytes(self) -> int:
