@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from timesurf.engines.cpu import lazy, online, online_state, packets
 from timesurf.engines.cpu.bundles import Counts, Events, Settings
 from timesurf.engines.cpu.layout import online_plan
+from timesurf.engines.cpu.packets import compiled_for
 from timesurf.errors import EventError
 from timesurf.events import Recordings, axis_name, refusal
 from timesurf.network import Network
@@ -91,8 +92,10 @@ class Session:
         self._classes = network.classes.tolist()
         self._grow(256)
         self.reset()
-        nothing = np.empty(0, [(name, np.int64) for name in (*self._axes, "t")])
-        self.push(nothing)  # compiles now, not at the first event
+        # Each kernel is compiled for exactly the arguments that it is called with: calls are not checked.
+        self._unpack = compiled_for(packets.unpack, *self._arguments_of_unpack(0))
+        self._run = compiled_for(online.run, *self._arguments_of_run())
+        self._tally = compiled_for(packets.tally, *self._arguments_of_tally(0))
 
     def reset(self) -> None:
         """Start a new stream: forget all events, and what was learned from them."""
@@ -146,16 +149,13 @@ class Session:
             if values.dtype.kind not in "iub":
                 raise EventError(f"Events are integers, not {values.dtype}: convert them.")
             row[:n] = values
-        events, outputs = self._events, self._outputs
-        if not packets.unpack(self._packet, n, self._sizes, self._clock, self._wrong, events):
+        if not self._unpack(*self._arguments_of_unpack(n)):
             self._refuse(*self._wrong.tolist())
-        found = online.run(
-            events, 0, 0, False, self.adapts, self._plan.layout, self._settings, self._state, self._counts, outputs
-        )
-        packets.tally(found, events, outputs, self._forget, self._clock, self._votes, self._ahead)
+        found = self._run(*self._arguments_of_run())
+        self._tally(*self._arguments_of_tally(found))
         self.events += n
         ahead, share = self._ahead.tolist()
-        out, units, S = (array[:found].copy() for array in outputs)
+        out, units, S = (array[:found].copy() for array in self._outputs)
         return Decision(out, units, S, self._classes[int(ahead)] if ahead >= 0 else None, share)
 
     @property
@@ -182,6 +182,16 @@ class Session:
         parameters = self._start.copy()
         online_state.take_back(self._plan, state, parameters)
         return self.network.twin(parameters)
+
+    def _arguments_of_unpack(self, n: int) -> tuple[Any, ...]:
+        return self._packet, n, self._sizes, self._clock, self._wrong, self._events
+
+    def _arguments_of_run(self) -> tuple[Any, ...]:
+        network = self._plan.layout, self._settings, self._state
+        return self._events, 0, 0, False, self.adapts, *network, self._counts, self._outputs
+
+    def _arguments_of_tally(self, found: int) -> tuple[Any, ...]:
+        return found, self._events, self._outputs, self._forget, self._clock, self._votes, self._ahead
 
     def _grow(self, room: int) -> None:
         """Room for packets of so many events."""

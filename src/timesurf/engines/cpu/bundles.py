@@ -1,6 +1,6 @@
 """What the kernels of frozen and of changing weights have in common, as named tuples of arrays.
 
-numba takes a named tuple apart into its arrays, so a bundle costs no more than its arrays as arguments would.
+numba takes a named tuple apart into its arrays, so inside a kernel a bundle costs no more than these as arguments.
 """
 
 from __future__ import annotations

@@ -21,18 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from timesurf.engines.cpu import steps
 from timesurf.engines.cpu.layout import RUNNING, WRITTEN
-from timesurf.engines.cpu.steps import (
-    centroid_gain,
-    change,
-    competes,
-    compiled,
-    exponent,
-    ftv_sum,
-    separability,
-    sign,
-    threshold_gain,
-)
+from timesurf.engines.cpu.steps import compiled
 from timesurf.engines.cpu.vector import LANE, VECTOR, add_scaled, copy_lane, decayed, elapsed, prefetch
 from timesurf.engines.data import Array
 
@@ -334,9 +325,9 @@ def separate(k, m, layout, settings, memory, block):
         fade[o] = decayed(fade[o] * slope)
         own_fade[o] = decayed(own_fade[o] * slope)
     for o in range(m):
-        total = ftv_sum(crowd[place0 + places[o]], fade[o], own_fade[o])
+        total = steps.ftv_sum(crowd[place0 + places[o]], fade[o], own_fade[o])
         crowd[place0 + places[o]] = total
-        S[o] = separability(total - 1.0, units)
+        S[o] = steps.separability(total - 1.0, units)
 
 
 @compiled
@@ -354,8 +345,8 @@ def judge(m, label, lowest, layout, memory, block):
         S, dS, place0, places = block.S[k], block.dS[k], layout.layers[k].place0, block.location[k + 1]
         for o in range(m):  # the layer's own output number: at or above o, so nothing is overwritten before it is read
             out = chain[k + 1, o] if k < layers - 1 else o
-            S[o] = sign(label, last[o]) * S[out]
-            dS[o] = change(S[o], place0 + places[out], previous)
+            S[o] = steps.sign(label, last[o]) * S[out]
+            dS[o] = steps.change(S[o], place0 + places[out], previous)
 
 
 @compiled
@@ -370,7 +361,7 @@ def teach(k, m, logged, layout, settings, weights, block, log, sums):
     for o in range(m):
         i = chain[o]
         f = fired[i]
-        gain = F(centroid_gain(rates, S[o], dS[o])) * weights.free[unit0 + f]
+        gain = F(steps.centroid_gain(rates, S[o], dS[o])) * weights.free[unit0 + f]
         sums.gains[unit0 + f] += gain
         if layer.way == WRITTEN:
             ts, d = layer.surface0 + i * entries, layer.update0 + f * vectors * VECTOR
@@ -386,17 +377,17 @@ def teach(k, m, logged, layout, settings, weights, block, log, sums):
     for o in range(m):
         i = chain[o]
         f = fired[i]
-        gain = F(threshold_gain(rates, S[o], dS[o]))
+        gain = F(steps.threshold_gain(rates, S[o], dS[o]))
         if gain == 0 or th[f] == np.inf:
             continue
-        own = d_th[f] + gain * may[f] * decayed(exponent(th[f], apart[i], border, width))
-        if competes(settings.competition, S[o], dS[o]):
+        own = d_th[f] + gain * may[f] * decayed(steps.exponent(th[f], apart[i], border, width))
+        if steps.competes(settings.competition, S[o], dS[o]):
             begin = layer.score0 + i * lanes
             score = scores[begin : begin + lanes]
             for u in range(lanes):  # all units alike, so that they go together; the one that fired is set after
                 square = squares[i] - F(2) * score[u]
                 away = sqrt(max(square, F(0)))
-                step = gain * may[u] * decayed(min(exponent(th[u], away, border, width), F(0)))
+                step = gain * may[u] * decayed(min(steps.exponent(th[u], away, border, width), F(0)))
                 d_th[u] -= step if square < th[u] * th[u] else F(0)
         d_th[f] = own
 

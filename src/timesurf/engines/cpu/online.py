@@ -13,20 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from timesurf.engines.cpu import steps
 from timesurf.engines.cpu.layout import RUNNING, WRITTEN
 from timesurf.engines.cpu.lazy import drift, finish, follow
-from timesurf.engines.cpu.steps import (
-    centroid_gain,
-    change,
-    competes,
-    compiled,
-    exponent,
-    ftv_sum,
-    inlined,
-    separability,
-    sign,
-    threshold_gain,
-)
+from timesurf.engines.cpu.steps import compiled, inlined
 from timesurf.engines.cpu.vector import VECTOR, add_scaled, decayed, elapsed, squared_distance
 from timesurf.engines.data import Array
 
@@ -94,10 +84,10 @@ def run(
             if depth < layers:
                 continue
             counts.votes[r, p] += 1
-            G = sign(label[r], p)
+            G = steps.sign(label[r], p)
             for k in range(lowest, layers):
                 step.S[k] *= G
-                step.dS[k] = change(step.S[k], layout.layers[k].place0 + step.place[k], memory.previous)
+                step.dS[k] = steps.change(step.S[k], layout.layers[k].place0 + step.place[k], memory.previous)
             if len(outputs.event) > 0:
                 outputs.event[found], outputs.unit[found], outputs.S[found] = i, p, step.S[layers - 1]
             found += 1
@@ -106,7 +96,7 @@ def run(
             for k in range(layers):
                 layer, rates, f = layout.layers[k], settings.rates[k], step.fired[k]
                 S, dS = step.S[min(k + 1, layers - 1)], step.dS[min(k + 1, layers - 1)]
-                gain = centroid_gain(rates, S, dS)
+                gain = steps.centroid_gain(rates, S, dS)
                 if weights.frozen[layer.unit0 + f]:
                     pass
                 elif layer.way != RUNNING:
@@ -184,21 +174,21 @@ def unshared(layer, pace, f, place, now, memory):
     unit, here = layer.feedback0 + place * layer.units + f, layer.place0 + place
     own_fade = decayed((now - memory.feedback[unit]) * pace.feedback)
     all_fade = decayed((now - memory.spoke[here]) * pace.feedback)
-    memory.crowd[here] = ftv_sum(memory.crowd[here], all_fade, own_fade)
+    memory.crowd[here] = steps.ftv_sum(memory.crowd[here], all_fade, own_fade)
     memory.feedback[unit] = now
     memory.spoke[here] = now
-    return separability(memory.crowd[here] - 1.0, layer.units)
+    return steps.separability(memory.crowd[here] - 1.0, layer.units)
 
 
 @inlined
 def adjust(layer, rates, f, S, dS, settings, weights, step):
     """Steps of a layer's thresholds."""
     unit0, width = layer.unit0, -1.0 / rates.d
-    gain = threshold_gain(rates, S, dS)
+    gain = steps.threshold_gain(rates, S, dS)
     if gain == 0 or weights.thresholds[unit0 + f] == np.inf:
         return
-    compete = competes(settings.competition, S, dS)
+    compete = steps.competes(settings.competition, S, dS)
     for u in range(unit0, unit0 + layer.units):
         if (u == unit0 + f or (compete and step.dist[u] < weights.thresholds[u])) and not weights.frozen[u]:
-            by = gain * decayed(exponent(weights.thresholds[u], step.dist[u], settings.border, width))
+            by = gain * decayed(steps.exponent(weights.thresholds[u], step.dist[u], settings.border, width))
             weights.thresholds[u] = max(weights.thresholds[u] + (by if u == unit0 + f else -by), 0.0)

@@ -9,6 +9,7 @@ import numpy as np
 from timesurf.engines.cpu.bundles import Memory
 from timesurf.engines.cpu.layout import Plan
 from timesurf.engines.cpu.vector import VECTOR
+from timesurf.engines.cpu.workspace import zeros
 from timesurf.engines.data import Array, Parameters
 
 NEVER = -(2**62)  # us: the time of what has not happened yet
@@ -66,7 +67,12 @@ def begin(plan: Plan, parameters: Parameters) -> State:
     """These parameters, and an empty memory."""
     total, layers = plan.total, len(plan.layers)
     units, inputs, steps = total.unit0, total.context0, total.update0
-    weights = Weights(np.zeros(steps + VECTOR), np.full(units, np.inf), np.zeros(units, np.bool_), np.zeros(units))
+    weights = Weights(
+        centroids=zeros(steps + VECTOR, np.float64),
+        thresholds=np.full(units, np.inf),
+        frozen=np.zeros(units, np.bool_),
+        norms=np.zeros(units),
+    )
     for k, learned in enumerate(parameters):
         rows, layer = plan.rows(k, weights.centroids), plan.layers[k]
         rows[: layer.units] = learned.centroids.reshape(layer.units, -1)
@@ -84,7 +90,7 @@ def begin(plan: Plan, parameters: Parameters) -> State:
         lives=np.zeros(layers, np.int64),
     )
     step = Step(
-        ts=np.zeros(total.surface0),
+        ts=zeros(total.surface0, np.float64),
         dist=np.zeros(units),
         fired=np.zeros(layers, np.int64),
         place=np.zeros(layers, np.int64),

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import exp
+from typing import Any
 
+import numba
 import numpy as np
 
 from timesurf.engines.cpu.steps import compiled
+
+
+def compiled_for(kernel: Any, *arguments: Any) -> Callable[..., Any]:
+    """A kernel for arguments of these types alone, unchecked: a call of `online.run` then takes 2 us instead of 10.
+
+    Otherwise numba finds out the type of every array of every bundle at each call.
+    """
+    entry: Callable[..., Any] = kernel.compile(tuple(map(numba.typeof, arguments)))
+    return entry
 
 
 @compiled

@@ -12,17 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from timesurf.engines.cpu import steps
 from timesurf.engines.cpu.bundles import Counts, Events, Settings
 from timesurf.engines.cpu.layout import Plan, Stages, written_plan
-from timesurf.engines.cpu.steps import (
-    centroid_gain,
-    change,
-    competes,
-    exponent,
-    separability,
-    sign,
-    threshold_gain,
-)
 from timesurf.engines.cpu.vector import VECTOR, decayed
 from timesurf.engines.data import DEFAULT, Array, Batch, Options, Outcome, Parameters
 from timesurf.rule import Rule
@@ -202,8 +194,8 @@ def play(
             for k in range(layers):
                 layer = layout.layers[k]
                 others = ftv_of_others(layer, now, place[k], fired[k], state.feedback, tau[k, 1])
-                S[k] = sign(label[r], f) * separability(others, layer.units)
-                dS[k] = change(S[k], layer.place0 + place[k], state.previous)
+                S[k] = steps.sign(label[r], f) * steps.separability(others, layer.units)
+                dS[k] = steps.change(S[k], layer.place0 + place[k], state.previous)
                 if len(trace.winner) > 0:
                     trace.S[i, k] = S[k]
             if learn == FROZEN:
@@ -253,16 +245,16 @@ def update(layer, rates, f, S, dS, settings, at_once, state, weights, learned):
     """Add the steps of a layer's centroids and thresholds to what is learned."""
     unit0, surface0 = layer.unit0, layer.surface0
     c = layer.update0 + f * layer.vectors * VECTOR
-    gain = centroid_gain(rates, S, dS)
+    gain = steps.centroid_gain(rates, S, dS)
     if not weights.frozen[unit0 + f]:
         for j in range(layer.entries):
             learned.centroids[c + j] += gain * (state.ts[surface0 + j] - weights.centroids[c + j])
-    gain = threshold_gain(rates, S, dS)
-    compete = competes(settings.competition, S, dS)
+    gain = steps.threshold_gain(rates, S, dS)
+    compete = steps.competes(settings.competition, S, dS)
     for n in range(layer.units):
         th, away = weights.thresholds[unit0 + n], state.dist[unit0 + n]
         if (n == f or (compete and away < th)) and not weights.frozen[unit0 + n]:
-            step = gain * decayed(exponent(th, away, settings.border, -1.0 / rates.d))
+            step = gain * decayed(steps.exponent(th, away, settings.border, -1.0 / rates.d))
             learned.thresholds[unit0 + n] += step if n == f else -step
             if at_once:
                 weights.thresholds[unit0 + n] = max(weights.thresholds[unit0 + n], 0.0)
