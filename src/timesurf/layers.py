@@ -14,7 +14,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from timesurf.errors import SettingError
 from timesurf.times import Time, microseconds, readable
@@ -63,6 +63,7 @@ class Window(_Centroids):
     (9, 9)
     """
 
+    overlaps: ClassVar[bool] = True  # whether neighbourhoods of different events can share some of their entries
     size: int  # side of the box, odd
 
     def __post_init__(self) -> None:
@@ -110,6 +111,7 @@ class Tile(_Centroids):
     (6, 1)
     """
 
+    overlaps: ClassVar[bool] = False
     shape: Sequence[int]  # sides of a block, one per dimension
 
     def __post_init__(self) -> None:
@@ -157,6 +159,8 @@ class Full(_Centroids):
     >>> Full(tau="1 ms").output_field((28, 28))
     ()
     """
+
+    overlaps: ClassVar[bool] = False
 
     def box(self, field: Place) -> Place:
         """Sides of the neighbourhood: the field itself."""
