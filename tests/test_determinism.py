@@ -29,7 +29,7 @@ def bits(layers, threads, dtype, rule, start):
 @pytest.fixture(autouse=True)
 def _many_lanes(monkeypatch):
     """Divide these small batches into several lanes, as large ones are."""
-    monkeypatch.setattr(lanes, "_EVENTS_A_LANE", 1000)
+    monkeypatch.setattr(lanes, "_EVENTS_PER_LANE", 1000)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

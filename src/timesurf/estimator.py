@@ -182,14 +182,14 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def predict(self, X: Recordings) -> Array:
         """The most frequent class among each recording's output events. Warns where a recording has none."""
-        votes = self._votes(X)
-        if silent := metrics.silent(votes):
+        decided = metrics.decide(self._votes(X)).classes
+        if silent := int((decided == metrics.SILENT).sum()):
             warnings.warn(
-                f"{silent} of {len(votes)} recordings produced no output event; "
+                f"{silent} of {len(decided)} recordings produced no output event; "
                 f"they are given the first class, {self.classes_[0]!r}, and `score` counts them as wrong.",
                 stacklevel=2,
             )
-        predicted: Array = self.classes_[votes.argmax(axis=1)]
+        predicted: Array = self.classes_[np.maximum(decided, 0)]
         return predicted
 
     def predict_proba(self, X: Recordings) -> Array:
@@ -217,8 +217,8 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             The fraction of recordings classified correctly.
         """
         X = _labelled(X, y)
-        votes, known = self._votes(X), X.labelled
-        right = (self.classes_[votes.argmax(axis=1)] == X.labels) & (votes.sum(axis=1) > 0)
+        decided, known = metrics.decide(self._votes(X)).classes, X.labelled
+        right = (self.classes_[np.maximum(decided, 0)] == X.labels) & (decided != metrics.SILENT)
         return float(
             np.average(right[known], weights=None if sample_weight is None else np.asarray(sample_weight)[known])
         )

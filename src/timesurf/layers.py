@@ -14,7 +14,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from timesurf.errors import SettingError
 from timesurf.times import Time, microseconds, readable
@@ -47,8 +47,8 @@ class Window(_Centroids):
     ts = exp(-(t - T) / tau) on the box, 0 where nothing has fired yet and outside the field
     x' = x // stride
 
-    A stride pools places: the layer above sees which unit fired in a block of `stride` pixels per dimension, not at which
-    pixel. `stride="field"` makes all places one: the layer above sees units alone, wherever they fired.
+    A stride pools places: the layer above sees which unit fired in a block of `stride` pixels per dimension, not at
+    which pixel. `stride="field"` makes all places one: the layer above sees units alone, wherever they fired.
 
     Attributes
     ----------
@@ -70,6 +70,7 @@ class Window(_Centroids):
     ((9, 9), (8, 2), (9, 9))
     """
 
+    overlaps: ClassVar[bool] = True  # whether neighbourhoods of different events can share some of their entries
     size: int  # side of the box, odd
     _: KW_ONLY
     stride: int | tuple[int, ...] | Literal["field"] = 1  # pixels per output place
@@ -134,6 +135,7 @@ class Tile(_Centroids):
     (6, 1)
     """
 
+    overlaps: ClassVar[bool] = False
     shape: Sequence[int]  # sides of a block, one per dimension
 
     def __post_init__(self) -> None:
@@ -188,6 +190,7 @@ class Full(_Centroids):
     12
     """
 
+    overlaps: ClassVar[bool] = False
     _: KW_ONLY
     units_per_class: int = 1
 

@@ -1,4 +1,4 @@
-"""Many workers, measured small, and on paper."""
+"""Many workers: a small measurement, and the cost model."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ TOUCHED = [{"recordings": n, "bytes": b, "of": 1_000_000} for n, b in ((1, 100_0
 
 
 def measured(cost, cores=64):
-    """Batches as a cluster of this cost would take them."""
+    """Batches with the times that a cluster of this cost would need."""
     about = {"machine": {"cores": cores}, "events_per_recording": 4000.0, "touched": TOUCHED, "rows": []}
     about["bytes_per_s"] = cost.bytes_per_s
     work = scaling.digits(about)
@@ -24,7 +24,7 @@ def measured(cost, cores=64):
 
 
 @pytest.mark.parametrize("cores", [64, 2])
-def test_the_simulator_finds_the_cost_that_batches_were_made_with(cores):
+def test_the_cost_model_finds_the_cost_that_batches_were_made_with(cores):
     cost = scaling.Cost(4e6, 0.01, 0.003, 1e9)
     found = scaling.fit(measured(cost, cores))
     for name in ("events_per_s", "batch", "task", "bytes_per_s"):
@@ -32,7 +32,14 @@ def test_the_simulator_finds_the_cost_that_batches_were_made_with(cores):
     assert max(abs(row["off"]) for row in found["batches"]) < 1e-6
 
 
-def test_more_workers_help_until_exchange_outweighs():
+def test_times_without_any_pattern_still_give_finite_costs():
+    noisy = measured(scaling.Cost(4e6, 0.01, 0.003, 1e9))
+    for row in noisy["rows"]:
+        row["seconds"] = 1 / row["batch"]  # larger batches seem faster
+    assert np.isfinite(scaling.fit(noisy)["events_per_s"])
+
+
+def test_more_workers_help_until_exchange_dominates():
     cost = scaling.Cost(4e6, 0.01, 0.003, 1e9)
     about = measured(cost)
     about["simulated"] = scaling.fit(about)
@@ -54,7 +61,7 @@ def test_more_workers_help_until_exchange_outweighs():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_workers_measured_small():
+def test_a_small_measurement_of_workers():
     pytest.importorskip("distributed", reason="Dask is not installed")
     result = workers.run(quick=True)
     assert [(row["batch"], row["workers"]) for row in result["rows"]] == [(64, 0), (64, 1), (64, 2)]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.random_networks import cases
 from timesurf.engines import Options, reference
 from timesurf.engines.cpu import engine as cpu
-from timesurf.engines.cpu import online, plain
+from timesurf.engines.cpu import layout, yardstick
 
-ENGINES = [pytest.param(plain, id="plain"), pytest.param(cpu, id="cpu")]
+ENGINES = [pytest.param(yardstick, id="yardstick"), pytest.param(cpu, id="cpu")]
 EXACT = {"rtol": 1e-9, "atol": 1e-12}
 
 
@@ -63,14 +63,14 @@ def test_same_learning(engine, learn, case):
 
 @given(case=cases(), gain=st.sampled_from([0.01, 0.5, 1.0, 2.0]))
 def test_online_learning_without_writing_surfaces_out(case, gain):
-    """Small `Full` layers are kept; here none is, and gains are large enough to carry scales out.
+    """Surfaces of small `Full` layers are held; here none is, and gains are large enough to reset scales.
 
     A gain of 1 puts a centroid on the surface itself, where its distance is a difference of equals: 1e-6 then.
     """
     rule = replace(case.rule, alpha=gain, beta=-gain / 2)
     expected, found = case.parameters.copy(), case.parameters.copy()
     right = reference.learn_online(case.stages, expected, rule, case.batch)
-    with mock.patch.object(online, "SMALL", 0):
+    with mock.patch.object(layout, "SMALL", 0):
         ours = cpu.learn_online(case.stages, found, rule, case.batch)
     assume(all(np.abs(c).max() < 1e3 for c in [u.centroids for u in expected]))
     assert_same_counts(ours, right)

@@ -209,7 +209,7 @@ def test_simulated_events_are_of_the_same_kind_as_on_the_cpu():
 
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_lanes_of_a_batch_sum_to_the_step_of_the_batch(deterministic):
-    cpu = pytest.importorskip("timesurf.engines.cpu.engine", reason="numba is not installed", exc_type=ImportError)
+    cpu = pytest.importorskip("timesurf.engines.cpu.sums", reason="numba is not installed", exc_type=ImportError)
     data = workloads.strokes(40, events=1500, spread=0.28)
     network = workloads.started(workloads.NMNIST, data, "cuda")
     stages, start, options = network.stages, network.parameters, Options(deterministic=deterministic)

@@ -1,4 +1,4 @@
-"""A live session: what it says, however the stream is cut."""
+"""A live session decides the same, however the stream is cut."""
 
 from dataclasses import replace
 
@@ -43,10 +43,10 @@ def test_outputs_are_those_of_the_whole_stream_for_any_cut(case, seed):
     out = np.flatnonzero(whole.passed == len(stages))
     session, index, unit, S = Session(network), [], [], []
     for a, b in zip(*bounds(len(one.t), rng), strict=True):
-        heard = session.take([x[a:b] for x in one.coords], one.t[a:b], one.p[a:b])
-        index.append(a + heard.events)
-        unit.append(heard.units)
-        S.append(heard.S)
+        decision = session.take([x[a:b] for x in one.coords], one.t[a:b], one.p[a:b])
+        index.append(a + decision.events)
+        unit.append(decision.units)
+        S.append(decision.S)
     np.testing.assert_array_equal(np.concatenate(index), out)
     np.testing.assert_array_equal(np.concatenate(unit), whole.winner[out, -1])
     np.testing.assert_allclose(np.concatenate(S), whole.S[out, -1], atol=1e-6)
@@ -78,18 +78,18 @@ def test_the_decision_is_the_majority_so_far_or_of_late(trained):
     (events,) = data[0].to_structured()
     lasting, fading = Session(network), Session(network, vote_tau="1 ms")
     assert lasting.push(events[:0]).decision is None
-    heard = lasting.push(events)
+    whole = lasting.push(events)
     votes = network.infer(data[0]).votes[0]
     np.testing.assert_array_equal(lasting.votes, votes)
-    assert heard.decision == network.classes[votes.argmax()]
-    assert heard.confidence == votes.max() / votes.sum()
+    assert whole.decision == network.classes[votes.argmax()]
+    assert whole.confidence == votes.max() / votes.sum()
     assert lasting.events == len(events)
     np.testing.assert_allclose(lasting.kept[-1], votes.sum() / len(events))
     for packet in cuts(events, np.random.default_rng(0)):
         last = fading.push(packet)
-    t = events["t"][heard.events]
+    t = events["t"][whole.events]
     weight = np.exp((t - t[-1]) / 1000)
-    expected = np.bincount(heard.units, weight, minlength=2)
+    expected = np.bincount(whole.units, weight, minlength=2)
     np.testing.assert_allclose(fading.votes, expected)
     assert last.decision == network.classes[expected.argmax()]
 
@@ -120,7 +120,7 @@ def test_a_bad_event_refuses_the_packet_and_changes_nothing(trained, change, why
     assert session.events == undisturbed.events
 
 
-def test_what_is_no_packet_is_refused_with_a_reason(trained):
+def test_invalid_packets_are_refused_with_a_reason(trained):
     session = Session(trained[0])
     with pytest.raises(EventError, match="needs the fields x, y and t"):
         session.push(np.zeros(3, [("x", int), ("t", int)]))
@@ -146,7 +146,7 @@ def test_reset_begins_anew(trained):
 
 @pytest.mark.parametrize("offset", [2**31 - 5000, 2**32 - 5000, 2**53 - 5000, 2**60])
 def test_times_of_any_size_lose_no_precision(trained, offset):
-    """Clocks of cameras run for hours, and overflow in the middle of a recording for those who keep too few bits."""
+    """Clocks of cameras run for hours, and overflow in the middle of a recording where too few bits are kept."""
     network, data = trained
     (events,) = data[0].to_structured()
     later = events.astype([(name, np.int64) for name in events.dtype.names])

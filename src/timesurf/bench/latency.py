@@ -1,4 +1,4 @@
-"""How long a live session takes: from a packet in to its decision out, through the public call."""
+"""Latency of a live session: from a packet to its decision, through the public call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from timesurf.bench import workloads
 from timesurf.engines import pack
-from timesurf.engines.cpu import online
+from timesurf.engines.cpu import engine
 from timesurf.live.session import Session
 from timesurf.network import Network
 from timesurf.results import machine
@@ -22,9 +22,22 @@ _SHARES = {"p50": 50, "p99": 99, "p99_9": 99.9, "max": 100}
 
 
 def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Microseconds of `Session.push` by the size of the packet, on the paper's network for digits.
+    """Microseconds of `Session.push` by packet size, on the paper's network for digits.
 
-    What Python costs is seen beside an empty packet, and beside the kernel alone.
+    An empty packet, and the kernel alone, show how much of it is the cost of Python.
+
+    Parameters
+    ----------
+    quick : bool
+        Use less data.
+    progress : callable
+        Called with what is measured next.
+
+    Returns
+    -------
+    dict
+        The machine, percentiles per packet size, an empty packet, and the kernel's time per event.
+
     """
     data = workloads.strokes(2 if quick else 50)
     network = Network(workloads.NMNIST, data.field, data.polarities, range(10)).start(data)
@@ -38,9 +51,9 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     result["empty_us"] = _percentiles([_timed(session.push, events[:0]) for _ in range(2000)])["p50"]
     progress("the kernel alone")
     batch, rule = pack(data), Rule(alpha=0, beta=0, gamma=0, delta=0)
-    online.learn(network.stages, network.snapshot(), rule, batch)
+    engine.learn_online(network.stages, network.snapshot(), rule, batch)
     began = time.perf_counter()
-    online.learn(network.stages, network.snapshot(), rule, batch)
+    engine.learn_online(network.stages, network.snapshot(), rule, batch)
     result["kernel_us_an_event"] = 1e6 * (time.perf_counter() - began) / len(batch.entry)
     return result
 

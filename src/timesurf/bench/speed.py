@@ -1,6 +1,6 @@
 """How fast the engines are: events/s beside the plain engine and beside the machine's multiply-add peak, in one run.
 
-Machines are shared and noisy, so every figure that compares stands on measurements made one after another here.
+Machines are shared and noisy, so figures are compared only within one run, where they are measured one after another.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from threadpoolctl import threadpool_limits
 
 from timesurf.bench import workloads
 from timesurf.datasets import sentences
-from timesurf.engines import Engine, Options, load, pack
-from timesurf.engines.cpu import plain
+from timesurf.engines import Options, pack
+from timesurf.engines.cpu import engine as cpu
+from timesurf.engines.cpu import yardstick
 from timesurf.events import Recordings
 from timesurf.layers import Full, Layer, Window
 from timesurf.network import Network
@@ -28,7 +29,21 @@ JOBS = ("infer", "batch", "online")
 
 
 def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Measure all; `quick` takes less data and fewer repeats."""
+    """Measure all networks and jobs.
+
+    Parameters
+    ----------
+    quick : bool
+        Use less data and fewer repeats.
+    progress : callable
+        Called with what is measured next.
+
+    Returns
+    -------
+    dict
+        The machine, its multiply-add peak, rates per network and job, and time per event by size.
+
+    """
     about = machine.describe()
     seconds = 0.05 if quick else 1.0
     progress("multiply-add peak")
@@ -46,7 +61,7 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
 
 
 def multiply_add_peak(seconds: float) -> float:
-    """Multiply-adds a second of one core in float32: a large matrix product, the densest arithmetic there is."""
+    """Multiply-adds per second of one core in float32: a large matrix product, the densest arithmetic there is."""
     n = 1024
     a = np.random.default_rng(0).random((n, n), dtype=np.float32)
     with threadpool_limits(1, user_api="blas"):
@@ -55,12 +70,12 @@ def multiply_add_peak(seconds: float) -> float:
 
 def _measure(network: Network, data: Recordings, cores: int, seconds: float, peak: float) -> dict[str, Any]:
     """Events/s of every job: one thread, all threads, the plain engine; and the share of the peak."""
-    products = sum(math.prod(s.surface_shape) * s.units for s in network.stages if isinstance(s.layer, Window))
+    products = sum(math.prod(s.surface_shape) * s.units for s in network.stages if s.layer.overlaps)
     few = data[: max(1, len(data) // 60)]
-    row: dict[str, Any] = {"multiply_adds_an_event": products}
+    row: dict[str, Any] = {"multiply_adds_per_event": products}
     for job in JOBS:
         one = _rate(network, data, job, 1, seconds)
-        slow = _rate(network, few, job, 1, seconds, engine=plain)
+        slow = _rate(network, few, job, 1, seconds, engine=yardstick)
         row[job] = {"events_per_s": one, "plain_events_per_s": slow, "times_plain": one / slow}
         if job != "online":
             every = _rate(network, data, job, cores, seconds)
@@ -70,22 +85,20 @@ def _measure(network: Network, data: Recordings, cores: int, seconds: float, pea
     return row
 
 
-def _rate(
-    network: Network, data: Recordings, job: str, threads: int, seconds: float, *, engine: str | Engine = "cpu"
-) -> float:
-    """Events a second of one job, the best of some repeats."""
-    functions, options = load(engine), Options("float32", threads)
+def _rate(network: Network, data: Recordings, job: str, threads: int, seconds: float, *, engine: Any = cpu) -> float:
+    """Events per second of one job, the best of several repeats."""
+    options = Options("float32", threads)
     batch, parameters, stages = pack(data, network.class_numbers(data)), network.parameters.copy(), network.stages
     calls: dict[str, Callable[[], Any]] = {
-        "infer": lambda: functions.infer(stages, parameters, batch, options),
-        "batch": lambda: functions.learn_batch(stages, parameters, workloads.STILL, batch, options),
-        "online": lambda: functions.learn_online(stages, parameters, workloads.STILL, batch, options),
+        "infer": lambda: engine.infer(stages, parameters, batch, options),
+        "batch": lambda: engine.learn_batch(stages, parameters, workloads.STILL, batch, options),
+        "online": lambda: engine.learn_online(stages, parameters, workloads.STILL, batch, options),
     }
     return len(batch.entry) * _per_second(calls[job], seconds)
 
 
 def _one_more(network: Network, data: Recordings, seconds: float) -> float:
-    """Seconds that one more event takes on one core: what a call costs before its first event is left out."""
+    """Seconds per additional event on one core, without what a call costs before its first event."""
     few = data[: max(1, len(data) // 10)]
     events = [int(some.counts.sum()) for some in (few, data)]
     times = [n / _rate(network, some, "infer", 1, seconds) for n, some in zip(events, (few, data), strict=True)]
@@ -93,7 +106,7 @@ def _one_more(network: Network, data: Recordings, seconds: float) -> float:
 
 
 def _per_second(call: Callable[[], Any], seconds: float) -> float:
-    """Calls a second: the fastest of as many as fit in the time, at least three. The first, untimed, warms up."""
+    """Calls per second: the fastest of as many as fit in the time, at least three, after one that warms up."""
     call()
     best, end, repeats = math.inf, time.perf_counter() + seconds, 0
     while repeats < 3 or time.perf_counter() < end:

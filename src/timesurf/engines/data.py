@@ -1,4 +1,4 @@
-"""What goes into an engine and what comes out: plain arrays under plain names."""
+"""What goes into an engine and what comes out: arrays with names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,12 @@ _PACKED_AT_ONCE = 1 << 17  # events: bounds the memory that packing needs beyond
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How an engine computes. None of it changes a result beyond rounding."""
+    """How an engine computes. No option changes a result beyond rounding."""
 
     dtype: str = "float64"  # of surfaces, distances and sums: "float32" is faster
     threads: int | None = None  # cores to use; None: all
-    deterministic: bool = False  # the same bits from run to run, also where that costs time (cuda; the others always)
-    temperature: float = (
-        0.0  # of the shares that evidence is summed from, see `timesurf.rule`; 0: no evidence is wanted
-    )
+    deterministic: bool = False  # same bits from run to run, even where it costs time (cuda; other engines: always)
+    temperature: float = 0.0  # of the shares that evidence is summed from (see `timesurf.rule`); 0: no evidence
 
 
 DEFAULT = Options()
@@ -69,7 +67,7 @@ class Parameters(list[Units]):
         return [array for units in self for array in units.arrays]
 
     def digest(self) -> str:
-        """Short for these parameters: the same only where every bit is."""
+        """A short text that is the same only where every bit of the parameters is."""
         return hashlib.sha256(b"".join(array.tobytes() for array in self.arrays)).hexdigest()[:16]
 
     def copy(self) -> Parameters:
@@ -87,7 +85,7 @@ class Parameters(list[Units]):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some recordings as an engine wants them."""
+    """Some recordings in the form that engines take."""
 
     entry: Array  # (events,) place in the flat input field: coordinates and polarity, ravelled
     t: Array  # (events,) us since the recording's first event; int32 where that is enough, else int64
@@ -144,18 +142,17 @@ def _check_again(batch: Batch, part: slice, size: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """A network on its way through recordings of its own."""
+    """A network that learns from recordings of its own."""
 
     stages: tuple[Stage, ...]
     parameters: Parameters  # change as it learns
     recordings: Recordings
     label: Array  # (recordings,) index of the class, -1 if unknown
-    kept: float = 1.0  # share of events that it output of late
+    kept: float = 1.0  # share of recent input events that it output
 
 
-@dataclass(slots=True)
-class Trace:
-    """What happened to every event of a batch, layer by layer (columns). An event stops where it is rejected."""
+class Trace(NamedTuple):
+    """What happened to every event of a batch; columns are layers. An event stops where it is rejected."""
 
     winner: Array  # (events, layers) closest unit; -1 where the event did not arrive
     distance: Array  # (events, layers) to that unit; NaN where the event did not arrive
@@ -165,7 +162,7 @@ class Trace:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came out, counted for every recording."""
+    """What a network output, counted per recording."""
 
     events: Array  # (recordings,) input events
     kept: Array  # (recordings, layers) events that each layer let pass
@@ -175,13 +172,13 @@ class Outcome:
 
     @classmethod
     def blank(cls, stages: Sequence[Stage], events: Array) -> Outcome:
-        """Nothing counted yet, of recordings with so many events each."""
+        """Counts of 0, for recordings with so many events each."""
         n = len(events)
         return cls(events, np.zeros((n, len(stages)), np.int64), np.zeros((n, stages[-1].classes), np.int64))
 
     @classmethod
     def empty(cls, stages: Sequence[Stage], batch: Batch, options: Options = DEFAULT, *, trace: bool) -> Outcome:
-        """Arrays for an engine to fill; those of the trace have no room unless it is wanted."""
+        """Arrays for an engine to fill; those of the trace are empty unless it is wanted."""
         events, layers = (len(batch.entry) if trace else 0), len(stages)
         record = Trace(
             np.full((events, layers), -1, dtype=np.int32),

@@ -78,7 +78,7 @@ def run(
         "networks": networks, "seed": seed, "recordings": recordings, "steps": list(steps), "unshifted": unshifted,
         "preset": SENTENCES.to_dict(), "adapting_rule": SENTENCES.rule.for_adapting().to_dict(),
     }  # fmt: skip
-    centroids = {name: rows[0][name].centroids[0].tolist() for name in ("before", "after")}
+    centroids = {name: rows[0][name][0].centroids.tolist() for name in ("before", "after")}
     seconds = time.perf_counter() - began
     return {**result, "first_layer": centroids, "settings": settings, "machine": about, "seconds": seconds}
 

@@ -1,4 +1,4 @@
-"""What the CPU engine promises beyond the reference: threads, memory, long times."""
+"""What the CPU engine guarantees beyond the reference: threads, memory, long times."""
 
 import tracemalloc
 
@@ -11,7 +11,7 @@ from timesurf import Recordings, Rule
 from timesurf.bench import workloads
 from timesurf.engines import Options, pack, reference
 from timesurf.engines.cpu import engine as cpu
-from timesurf.engines.cpu import lanes
+from timesurf.engines.cpu import lanes, workspace
 from timesurf.engines.cpu.vector import FASTMATH, decayed
 from timesurf.network import Network
 
@@ -22,7 +22,7 @@ def network(data, layers=workloads.NMNIST):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_same_bits_for_any_number_of_threads(monkeypatch, dtype):
-    monkeypatch.setattr(lanes, "_EVENTS_A_LANE", 2000)
+    monkeypatch.setattr(lanes, "_EVENTS_PER_LANE", 2000)
     data = workloads.strokes(30, events=700)
     net = network(data, workloads.DEEPER)
     results = []
@@ -81,13 +81,13 @@ def test_what_never_fired_is_zero_however_slow_the_decay(tau):
             np.testing.assert_allclose(one[0].centroids, other[0].centroids, rtol=1e-9)
 
 
-def test_a_network_that_lost_its_way_leaves_nothing_behind():
+def test_a_diverged_network_leaves_nothing_behind():
     data = workloads.strokes(2, events=300)
     net = network(data)
     before = cpu.infer(net.stages, net.parameters, pack(data), trace=True).trace.distance
-    lost = net.parameters.copy()
-    lost[1].centroids[:] = np.nan
-    cpu.infer(net.stages, lost, pack(data))
+    diverged = net.parameters.copy()
+    diverged[1].centroids[:] = np.nan
+    cpu.infer(net.stages, diverged, pack(data))
     after = cpu.infer(net.stages, net.parameters, pack(data), trace=True).trace.distance
     np.testing.assert_array_equal(before, after)
 
@@ -103,14 +103,14 @@ def test_equal_centroids_tie_to_the_lowest_unit():
 
 @pytest.mark.parametrize("learn", [False, True])
 def test_memory_is_what_the_formula_says(learn):
-    """Beyond the data: grows with the batch and the lanes, not with the data set."""
+    """Beyond the data: it grows with the batch and the lanes, not with the data set."""
     data = workloads.strokes(64)
     net = network(data)
     batch = pack(data, net.class_numbers(data))
-    cpu._free.clear()
+    workspace._free.clear()
     options = Options("float32", 1)
     cpu.infer(net.stages, net.parameters, pack(data[:1]), options)  # compiled and planned
-    cpu._free.clear()
+    workspace._free.clear()
     tracemalloc.start()
     if learn:
         cpu.learn_batch(net.stages, net.parameters, Rule(0, 0, 0, 0), batch, options)

@@ -1,4 +1,4 @@
-"""Lanes: dealt by the batch alone, added in a tree that does not care who holds which."""
+"""Lanes depend on the batch alone, and are added in a fixed tree."""
 
 import numpy as np
 from hypothesis import given

@@ -14,7 +14,8 @@ from timesurf.bench import workloads
 from timesurf.engines import Options, pack
 from timesurf.engines.cpu import engine as cpu
 from timesurf.engines.cpu import lanes
-from timesurf.engines.cpu.layout import UNIT
+from timesurf.engines.cpu.layout import frozen_plan
+from timesurf.engines.cpu.sums import Sums, apply
 from timesurf.engines.dask import cluster
 from timesurf.errors import EventError, MissingEngineError, SettingError
 from timesurf.io import npz
@@ -229,21 +230,20 @@ def test_sums_of_a_few_entries_travel_sparse(data, alone):
 def test_sums_can_be_laid_out_from_layers(data, alone):
     network, _ = alone
     sums = sums_of(network, data[:2])
-    table = cpu.plan_of(network.stages).table
+    plan = frozen_plan(network.stages)
 
     def step(sums):
         """From centroids of 0, a step is the sum itself."""
         zero = network.snapshot()
         for units in zero:
             units.centroids[:] = 0
-        cpu.apply(network.stages, zero, sums)
+        apply(network.stages, zero, sums)
         return zero
 
     layers = []
     for k, (stage, c) in enumerate(zip(network.stages, [u.centroids for u in step(sums)], strict=True)):
-        units = slice(table[k, UNIT], table[k, UNIT] + stage.units)
-        layers.append((c.reshape(stage.units, -1).T, sums.gains[units], sums.thresholds[units]))
-    assert step(cpu.Sums.of_layers(network.stages, layers)).same(step(sums))
+        layers.append((c.reshape(stage.units, -1).T, plan.units(k, sums.gains), plan.units(k, sums.thresholds)))
+    assert step(Sums.of_layers(network.stages, layers)).same(step(sums))
 
 
 def test_negative_zero_is_not_zero():

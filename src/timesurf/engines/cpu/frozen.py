@@ -1,209 +1,198 @@
 """Kernels for frozen weights: inference, and the batch rule, which sums updates and applies them later.
 
-While weights stand still a layer is feed-forward: what it decides changes nothing that it sees later. So events go
+While weights do not change a layer is feed-forward: what it decides changes nothing that it sees later. So events go
 through it in blocks.
 
-- `Window`: the surfaces of a block are written out, and one matrix product gives their distances to all units.
-- `Tile`, `Full`: nothing is written out. A whole neighbourhood only decays and gains one new entry an event, so its dot
-  product with each centroid is kept running: dot = dot exp(-dt/tau) + (1 - v) c[e], where v is what the event's entry e
-  had decayed to. The sum of g ts over a recording, for the update, runs likewise, backwards in time: with
-  R(t) = sum of g exp(-(t' - t)/tau) over later outputs t', entry e gains (1 - v) R at each event that sets it.
-  Both cost O(units) an event, however large the field.
+- Neighbourhoods overlap (`Window`): the surfaces of a block are written out, and one matrix product gives their
+  distances to all units.
+- They do not (`Tile`, `Full`): nothing is written out. A whole neighbourhood only decays and gains one new entry per
+  event, so its dot product with each centroid is updated: dot = dot exp(-dt/tau) + (1 - v) c[e], where v is what the
+  event's entry e had decayed to. The sum of g ts over a recording, for the update, is computed likewise, backwards in
+  time: with R(t) = sum of g exp(-(t' - t)/tau) over later outputs t', entry e gains (1 - v) R at each event that sets
+  it. Both cost O(units) per event, however large the field.
 
-Times grow from recording to recording by more than anything takes to fade, so contexts are never cleared.
+Times grow from recording to recording by more than anything takes to decay, so contexts are never cleared.
 """
 
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from timesurf.engines.cpu.layout import (
-    BLOCK,
-    BLOCKS,
-    CENTROID,
-    CONTEXT,
-    ENTRIES,
-    FEEDBACK,
-    HOW,
-    LANES,
-    LOCATION,
-    PLACE,
-    POLARITIES,
-    ROW,
-    ROWS,
-    RUN,
-    RUNNING,
-    SCORE,
-    STATE,
-    SURFACE,
-    UNIT,
-    UNITS,
-    UPDATE,
-    WRITTEN,
-)
-from timesurf.engines.cpu.vector import FASTMATH, LANE, VECTOR, add_scaled, copy_lane, decayed, elapsed, prefetch
-from timesurf.rule import SLACK
+from timesurf.engines.cpu import steps
+from timesurf.engines.cpu.layout import RUNNING, WRITTEN
+from timesurf.engines.cpu.steps import compiled
+from timesurf.engines.cpu.vector import LANE, VECTOR, add_scaled, copy_lane, decayed, elapsed, prefetch
+from timesurf.engines.data import Array
 
-FAR = 1 << 18  # centroids of a layer that no longer fit in a core's own cache
+FAR = 1 << 18  # values: centroids of a layer that no longer fit in a core's own cache
 
-compiled = njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False)
+
+class Weights(NamedTuple):
+    """Parameters of all layers."""
+
+    centroids: Array
+    halves: Array  # ||c||^2 / 2 of every unit
+    thresholds: Array  # of every unit
+    free: Array  # 1 for every unit that may change, 0 for the frozen
+    limited: Array  # (layers,) whether any threshold is finite
+
+
+class Block(NamedTuple):
+    """A block of events on its way through the layers. Rows are layers; what reaches layer k comes first in row k."""
+
+    location: Array  # (layers + 1, events) where each event arrives; the last row: output of the network
+    polarity: Array
+    time: Array
+    source: Array  # which event of the layer below it was
+    winner: Array  # (layers, events) closest unit
+    distance: Array  # to that unit
+    square: Array  # ||ts||^2
+    fade: Array  # two decays
+    own_fade: Array
+    S: Array  # of the block's output events
+    dS: Array
+    chain: Array  # which of a layer's inputs became each output event
+    surfaces: Array
+    scores: Array  # ts c - ||c||^2 / 2: largest for the closest unit
+
+
+class Log(NamedTuple):
+    """What RUNNING layers note of a recording, for the way back. Rows are layers."""
+
+    entry: Array  # (layers, longest recording) the entry that each event sets
+    block: Array  # in which block
+    time: Array
+    winner: Array
+    fresh: Array  # 1 - v
+    gain: Array  # 0 where the event taught nothing
+    later: Array  # R of every block and unit
 
 
 @compiled
 def run(
-    entry,  # IN     (events of all recordings,) place of each event in the flat input field
-    t,  # IN     (events,) us, since the recording's first event
-    offsets,  # IN     (recordings + 1,)
-    label,  # IN     (recordings,) index of the class, -1 if unknown
+    events,  # IN     Events of all recordings
     chosen,  # IN     which recordings to run, in this order
-    table,  # IN     see engines/cpu/layout.py
-    own,  # IN
-    start,  # IN
-    runs,  # IN
-    out,  # IN
-    gap,  # IN     us between one recording's end and the next one's beginning
-    pace,  # IN     (layers, 2) -1/tau, -1/feedback_tau
-    rates,  # IN     (layers, 5) alpha, beta, gamma, delta, d
-    border,  # IN     which kernel of the thresholds
-    competition,  # IN
+    layout,  # IN     Layout
+    gap,  # IN     us between the end of one recording and the beginning of the next
+    settings,  # IN     Settings
     learn,  # IN     whether to sum updates
-    centroids,  # IN     all layers'
-    halves,  # IN     ||c||^2 / 2 of every unit
-    thresholds,  # IN     every unit's
-    free,  # IN     1 for every unit that may change, 0 for the frozen
-    limited,  # IN     (layers,) whether any threshold is finite
+    weights,  # IN     Weights
     clock,  # INOUT  (1,) where the next recording begins
-    context,  # INOUT  last time of every input
-    state,  # INOUT  running dot products
-    norm,  # INOUT  running ||ts||^2 of every block
-    since,  # INOUT  when those were last brought up to date
-    feedback,  # INOUT  last time of every output
-    spoke,  # INOUT  last time of any output at each place
-    crowd,  # INOUT  running sum of ftv at each place
-    previous,  # WORK   S of the previous output at each place
-    surfaces,  # WORK
-    scores,  # WORK
-    arriving,  # WORK   (5, layers + 1, EVENTS) ints: location, polarity, time, source, winner
-    figures,  # WORK   (4, layers, EVENTS) floats: distance, ||ts||^2, two decays
-    signals,  # WORK   (2, layers, EVENTS) S and dS of the block's output events
-    chain,  # WORK   (layers, EVENTS) which of a layer's inputs became each output event
-    logs,  # WORK   (4, layers, longest recording) ints: entry, block, time, winner
-    weights,  # WORK   (2, layers, longest recording) floats: 1 - v, gain
-    later,  # WORK   R of every block and unit
-    d_centroids,  # INOUT  sum of g ts of every unit
-    d_gains,  # INOUT  sum of g of every unit
-    d_thresholds,  # INOUT  sum of updates
-    kept,  # OUT    (recordings, layers)
-    votes,  # OUT    (recordings, classes)
-    winner,  # OUT    (events, layers), or empty: no trace
-    distance,  # OUT    (events, layers), or empty
-    separability,  # OUT    (events, layers), or empty
-    passed,  # OUT    (events,), or empty
+    memory,  # INOUT  Memory
+    block,  # WORK   Block
+    log,  # WORK   Log
+    sums,  # INOUT  Sums; empty unless learning
+    counts,  # OUT    Counts
+    trace,  # OUT    Trace; empty: not wanted
 ):
     """Some recordings, one after another, block by block."""
-    layers = len(table) - 1
-    at_once = arriving.shape[2]
-    trace = len(winner) > 0
+    t, offsets = events.t, events.offsets
+    layers = len(layout.layers)
+    at_once = block.time.shape[1]
+    tracing = len(trace.winner) > 0
     logged = np.zeros(layers, dtype=np.int64)  # events of this recording that reached each layer, blocks before this
     number = np.zeros(layers + 1, dtype=np.int64)  # events of this block that reach each layer
-    lowest = 0 if trace else min(1, layers - 1)  # nothing learns from the S of the first of several layers
+    lowest = 0 if tracing else min(1, layers - 1)  # nothing learns from the S of the first of several layers
     for r in chosen:
         first, last = offsets[r], offsets[r + 1]
         if last == first:
             continue
         length = t[last - 1] - t[first]
-        if clock[0] > np.iinfo(context.dtype).max // 2 - length - gap:
-            clear(context, since, feedback, spoke, clock)
+        if clock[0] > np.iinfo(memory.context.dtype).max // 2 - length - gap:
+            clear(memory, clock)
         base = clock[0] - t[first]
         clock[0] += length + gap
-        previous[:] = 0
+        memory.previous[:] = 0
         logged[:] = 0
         for begin in range(first, last, at_once):
             number[:] = 0
             number[0] = min(at_once, last - begin)
-            for i in range(number[0]):
-                e = entry[begin + i]
-                arriving[0, 0, i] = e // table[0, POLARITIES]
-                arriving[1, 0, i] = e % table[0, POLARITIES]
-                arriving[2, 0, i] = t[begin + i] + base
-                arriving[3, 0, i] = i
+            admit(begin, number[0], base, events, layout, block)
             for k in range(layers):
                 n = number[k]
                 if n == 0:
                     break
-                if table[k, HOW] == WRITTEN:
-                    dense(k, n, table, own, start, runs, pace, centroids, halves, trace or limited[k],
-                          context, surfaces, scores, arriving, figures)  # fmt: skip
+                if layout.layers[k].way == WRITTEN:
+                    written(k, n, tracing or weights.limited[k], layout, settings, weights, memory, block)
                 else:
-                    running(k, n, logged[k], table, own, out, pace, centroids, halves, context, state, norm, since,
-                            scores, arriving, figures, logs, weights)  # fmt: skip
-                number[k + 1] = select(k, n, table, out, thresholds, arriving, figures)
-                kept[r, k] += number[k + 1]
+                    running(k, n, logged[k], layout, settings, weights, memory, block, log)
+                number[k + 1] = select(k, n, layout, weights, block)
+                counts.kept[r, k] += number[k + 1]
             for i in range(number[layers]):
-                votes[r, arriving[1, layers, i]] += 1
-            if trace:
-                write_trace(begin, number, arriving, figures, winner, distance, passed)
-            if learn or trace:
+                counts.votes[r, block.polarity[layers, i]] += 1
+            if tracing:
+                write_trace(begin, number, block, trace)
+            if learn or tracing:
                 for k in range(lowest, layers):
-                    separate(k, number[k + 1], table, pace, feedback, spoke, crowd, arriving, figures, signals)
-                judge(number[layers], label[r], lowest, table, previous, arriving, signals, chain)
-                if trace:
+                    separate(k, number[k + 1], layout, settings, memory, block)
+                judge(number[layers], events.label[r], lowest, layout, memory, block)
+                if tracing:
                     for o in range(number[layers]):
-                        separability[begin + chain[0, o]] = signals[0, :, o]
+                        trace.S[begin + block.chain[0, o]] = block.S[:, o]
             if learn:
                 for k in range(layers):
-                    teach(k, number[layers], logged[k], signals[0, min(k + 1, layers - 1)],
-                          signals[1, min(k + 1, layers - 1)], chain[k], table, rates, border, competition,
-                          thresholds, free, surfaces, scores, arriving, figures, weights,
-                          d_centroids, d_gains, d_thresholds)  # fmt: skip
+                    teach(k, number[layers], logged[k], layout, settings, weights, block, log, sums)
             for k in range(layers):
                 logged[k] += number[k]
         if learn:
             for k in range(layers):
-                if table[k, HOW] == RUNNING:
-                    look_back(k, logged[k], table, pace, logs, weights, later, since, d_centroids)
+                if layout.layers[k].way == RUNNING:
+                    look_back(k, logged[k], layout, settings, memory, log, sums)
 
 
 @compiled
-def clear(context, since, feedback, spoke, clock):
-    """Forget everything, so that the clock can begin anew."""
-    never = -(np.iinfo(context.dtype).max // 2)
-    context[:] = never
-    since[:] = never
-    feedback[:] = never
-    spoke[:] = never
+def clear(memory, clock):
+    """Forget everything, so that the clock can start again."""
+    never = -(np.iinfo(memory.context.dtype).max // 2)
+    memory.context[:] = never
+    memory.since[:] = never
+    memory.feedback[:] = never
+    memory.spoke[:] = never
     clock[0] = 0
 
 
 @compiled
-def dense(k, n, table, own, start, runs, pace, centroids, halves, limited, context, surfaces, scores,
-          arriving, figures):  # fmt: skip
-    """A block through a Window layer: closest unit and, where it is needed, distance."""
-    F = surfaces.dtype.type
-    units, lanes, entries = table[k, UNITS], table[k, LANES], table[k, ENTRIES]
-    rows, row, at = table[k, ROWS], table[k, ROW], table[k, LOCATION]
-    apart, square, closest = figures[0, k], figures[1, k], arriving[4, k]
-    run0, context0, unit0 = table[k, RUN], table[k, CONTEXT], table[k, UNIT]
-    surface0 = table[k, SURFACE]
-    slope = pace[k, 0]
+def admit(begin, n, base, events, layout, block):
+    """A block of events to the first layer."""
+    polarities = layout.layers[0].polarities
     for i in range(n):
-        location, now = arriving[0, k, i], arriving[2, k, i]
-        context[context0 + own[at + location] + arriving[1, k, i]] = now
+        e = events.entry[begin + i]
+        block.location[0, i] = e // polarities
+        block.polarity[0, i] = e % polarities
+        block.time[0, i] = events.t[begin + i] + base
+        block.source[0, i] = i
+
+
+@compiled
+def written(k, n, limited, layout, settings, weights, memory, block):
+    """A block through a WRITTEN layer: closest unit and, where it is needed, distance."""
+    layer, own, start, runs = layout.layers[k], layout.own, layout.start, layout.runs
+    context, surfaces = memory.context, block.surfaces
+    F = surfaces.dtype.type
+    units, lanes, entries = layer.units, layer.lanes, layer.entries
+    rows, row, at = layer.rows, layer.row, layer.location0
+    apart, square, closest = block.distance[k], block.square[k], block.winner[k]
+    locations, polarities, times = block.location[k], block.polarity[k], block.time[k]
+    run0, context0, unit0, surface0 = layer.run0, layer.context0, layer.unit0, layer.surface0
+    slope = settings.pace[k].surface
+    for i in range(n):
+        location, now = locations[i], times[i]
+        context[context0 + own[at + location] + polarities[i]] = now
         begin = context0 + start[at + location]
         to = surface0 + i * entries
         for q in range(rows):  # whole vectors: what runs over is written over by what follows
             for j in range(0, row, VECTOR):
                 elapsed(context, begin + runs[run0 + q] + j, now, surfaces, to + q * row + j)
-    block = surfaces[surface0 : surface0 + n * entries]
+    surface = surfaces[surface0 : surface0 + n * entries]
     for j in range(n * entries):
-        block[j] = decayed(block[j] * slope)
-    c = centroids[table[k, CENTROID] : table[k, CENTROID] + entries * lanes].reshape(entries, lanes)
-    dots = scores[table[k, SCORE] : table[k, SCORE] + n * lanes]
-    np.dot(block.reshape(n, entries), c, dots.reshape(n, lanes))
-    half = halves[unit0 : unit0 + lanes]
+        surface[j] = decayed(surface[j] * slope)
+    c = weights.centroids[layer.centroid0 : layer.centroid0 + entries * lanes].reshape(entries, lanes)
+    dots = block.scores[layer.score0 : layer.score0 + n * lanes]
+    np.dot(surface.reshape(n, entries), c, dots.reshape(n, lanes))
+    half = weights.halves[unit0 : unit0 + lanes]
     for i in range(n):
         score = dots[i * lanes : (i + 1) * lanes]
         for u in range(lanes):
@@ -212,7 +201,7 @@ def dense(k, n, table, own, start, runs, pace, centroids, halves, limited, conte
         closest[i] = f
         apart[i] = F(0)
         if limited:
-            ts = block[i * entries : (i + 1) * entries]
+            ts = surface[i * entries : (i + 1) * entries]
             total = F(0)
             for j in range(entries):
                 total += ts[j] * ts[j]
@@ -221,21 +210,24 @@ def dense(k, n, table, own, start, runs, pace, centroids, halves, limited, conte
 
 
 @compiled
-def running(k, n, logged, table, own, out, pace, centroids, halves, context, state, norm, since, scores, arriving,
-            figures, logs, weights):  # fmt: skip
-    """A block through a Tile or Full layer: dot products follow each event."""
+def running(k, n, logged, layout, settings, weights, memory, block, log):
+    """A block through a RUNNING layer: dot products follow each event."""
+    layer, context, since, scores = layout.layers[k], memory.context, memory.since, block.scores
+    centroids, state, norm = weights.centroids, memory.dots, memory.squares
     F = scores.dtype.type
-    units, lanes, entries = table[k, UNITS], table[k, LANES], table[k, ENTRIES]
-    at, context0, unit0 = table[k, LOCATION], table[k, CONTEXT], table[k, UNIT]
-    state0, block0, score0, centroid0 = table[k, STATE], table[k, BLOCK], table[k, SCORE], table[k, CENTROID]
-    slope = pace[k, 0]
-    locations, polarities, times, closest = arriving[0, k], arriving[1, k], arriving[2, k], arriving[4, k]
-    apart, squares, fade, own_fade = figures[0, k], figures[1, k], figures[2, k], figures[3, k]
-    e, blocks = logs[0, k, logged : logged + n], logs[1, k, logged : logged + n]
+    units, lanes, entries = layer.units, layer.lanes, layer.entries
+    at, context0, unit0 = layer.location0, layer.context0, layer.unit0
+    dots0, block0, score0, centroid0 = layer.dots0, layer.block0, layer.score0, layer.centroid0
+    slope = settings.pace[k].surface
+    locations, polarities, times, closest = block.location[k], block.polarity[k], block.time[k], block.winner[k]
+    apart, squares, fade, own_fade = block.distance[k], block.square[k], block.fade[k], block.own_fade[k]
+    e, blocks = log.entry[k, logged : logged + n], log.block[k, logged : logged + n]
+    seen, fired = log.time[k, logged : logged + n], log.winner[k, logged : logged + n]
+    fresh, gains = log.fresh[k, logged : logged + n], log.gain[k, logged : logged + n]
     # Short loops, each with one array that may lie far apart in memory: what they ask for then arrives together.
     for i in range(n):
-        blocks[i] = out[at + locations[i]]  # a Tile emits from the index of its block
-        e[i] = own[at + locations[i]] + polarities[i] - blocks[i] * entries
+        blocks[i] = layout.block[at + locations[i]]
+        e[i] = layout.own[at + locations[i]] + polarities[i] - blocks[i] * entries
         if entries * lanes > FAR:
             prefetch(centroids, centroid0 + e[i] * lanes)
             prefetch(context, context0 + blocks[i] * entries + e[i])
@@ -249,33 +241,33 @@ def running(k, n, logged, table, own, out, pace, centroids, halves, context, sta
     for i in range(n):
         fade[i] = F(times[i] - since[block0 + blocks[i]])
         since[block0 + blocks[i]] = times[i]
-        logs[2, k, logged + i] = times[i]
+        seen[i] = times[i]
     for i in range(n):
         fade[i] = decayed(fade[i] * slope)
         own_fade[i] = decayed(own_fade[i] * slope)
-        weights[0, k, logged + i] = F(1) - own_fade[i]
-        weights[1, k, logged + i] = F(0)
-    half = halves[unit0 : unit0 + lanes]
+        fresh[i] = F(1) - own_fade[i]
+        gains[i] = F(0)
+    half = weights.halves[unit0 : unit0 + lanes]
     for i in range(n):
-        block = blocks[i]
-        dots = state[state0 + block * lanes : state0 + (block + 1) * lanes]
+        here = blocks[i]
+        dots = state[dots0 + here * lanes : dots0 + (here + 1) * lanes]
         score = scores[score0 + i * lanes : score0 + (i + 1) * lanes]  # as yet the entry's row of centroids
         decay, gain = fade[i], F(1) - own_fade[i]
         for u in range(lanes):
             dots[u] = dots[u] * decay + gain * score[u]
             score[u] = dots[u] - half[u]
-        square = norm[block0 + block] * decay * decay + (F(1) - own_fade[i] * own_fade[i])
-        norm[block0 + block] = square
+        square = norm[block0 + here] * decay * decay + (F(1) - own_fade[i] * own_fade[i])
+        norm[block0 + here] = square
         f, best = largest(score, units)
         closest[i] = f
-        logs[3, k, logged + i] = f
+        fired[i] = f
         squares[i] = square
         apart[i] = sqrt(max(square - F(2) * best, F(0)))
 
 
 @compiled
 def largest(score, units):
-    """The unit with the largest score, the lowest of equals; without a branch, which could not be foreseen."""
+    """The unit with the largest score, the lowest of equals; without a branch, which could not be predicted."""
     f, best = 0, score[0]
     for u in range(1, units):
         more = score[u] > best
@@ -285,139 +277,140 @@ def largest(score, units):
 
 
 @compiled
-def select(k, n, table, out, thresholds, arriving, figures):
-    """Hand on what passes: returns how many events reach the next layer."""
-    at, unit0 = table[k, LOCATION], table[k, UNIT]
+def select(k, n, layout, weights, block):
+    """Pass on what is accepted: returns how many events reach the next layer."""
+    at, unit0 = layout.layers[k].location0, layout.layers[k].unit0
     m = 0
     for i in range(n):
-        f = arriving[4, k, i]
-        if figures[0, k, i] < thresholds[unit0 + f]:
-            arriving[0, k + 1, m] = out[at + arriving[0, k, i]]
-            arriving[1, k + 1, m] = f
-            arriving[2, k + 1, m] = arriving[2, k, i]
-            arriving[3, k + 1, m] = i
+        f = block.winner[k, i]
+        if block.distance[k, i] < weights.thresholds[unit0 + f]:
+            block.location[k + 1, m] = layout.out[at + block.location[k, i]]
+            block.polarity[k + 1, m] = f
+            block.time[k + 1, m] = block.time[k, i]
+            block.source[k + 1, m] = i
             m += 1
     return m
 
 
 @compiled
-def write_trace(begin, number, arriving, figures, winner, distance, passed):
-    """Note what became of each event of a block."""
-    layers = winner.shape[1]
+def write_trace(begin, number, block, trace):
+    """Note what happened to each event of a block."""
     origin = np.arange(number[0])
-    for k in range(layers):
+    for k in range(trace.winner.shape[1]):
         for i in range(number[k]):
             event = begin + origin[i]
-            winner[event, k] = arriving[4, k, i]
-            distance[event, k] = figures[0, k, i]
+            trace.winner[event, k] = block.winner[k, i]
+            trace.distance[event, k] = block.distance[k, i]
         for i in range(number[k + 1]):  # sources come in order, so none is overwritten before it is read
-            origin[i] = origin[arriving[3, k + 1, i]]
-            passed[begin + origin[i]] = k + 1
+            origin[i] = origin[block.source[k + 1, i]]
+            trace.passed[begin + origin[i]] = k + 1
 
 
 @compiled
-def separate(k, m, table, pace, feedback, spoke, crowd, arriving, figures, signals):
-    """|S| of every output of layer k in a block: 1 - mean of the other units' ftv, their sum kept running."""
-    F = figures.dtype.type
-    units, feedback0, place0 = table[k, UNITS], table[k, FEEDBACK], table[k, PLACE]
-    fade, own_fade = figures[2, k], figures[3, k]
-    places, fired, times = arriving[0, k + 1], arriving[1, k + 1], arriving[2, k + 1]
+def separate(k, m, layout, settings, memory, block):
+    """|S| of every output of layer k in a block, from the running sum of ftv at its place."""
+    layer, feedback, spoke, crowd = layout.layers[k], memory.feedback, memory.spoke, memory.crowd
+    fade, own_fade, S = block.fade[k], block.own_fade[k], block.S[k]
+    F = fade.dtype.type
+    units, feedback0, place0 = layer.units, layer.feedback0, layer.place0
+    places, fired, times = block.location[k + 1], block.polarity[k + 1], block.time[k + 1]
     for o in range(m):
         unit = feedback0 + places[o] * units + fired[o]
         own_fade[o] = F(times[o] - feedback[unit])
         fade[o] = F(times[o] - spoke[place0 + places[o]])
         feedback[unit] = times[o]
         spoke[place0 + places[o]] = times[o]
-    slope = pace[k, 1]
+    slope = settings.pace[k].feedback
     for o in range(m):
         fade[o] = decayed(fade[o] * slope)
         own_fade[o] = decayed(own_fade[o] * slope)
     for o in range(m):
-        total = crowd[place0 + places[o]] * fade[o] + (1.0 - own_fade[o])
+        total = steps.ftv_sum(crowd[place0 + places[o]], fade[o], own_fade[o])
         crowd[place0 + places[o]] = total
-        signals[0, k, o] = 1.0 - (total - 1.0) / max(units - 1, 1)
+        S[o] = steps.separability(total - 1.0, units)
 
 
 @compiled
-def judge(m, label, lowest, table, previous, arriving, signals, chain):
+def judge(m, label, lowest, layout, memory, block):
     """S and dS of every output event of a block, in every layer that it went through."""
+    chain, previous = block.chain, memory.previous
     layers = len(chain)
     for o in range(m):
-        chain[layers - 1, o] = arriving[3, layers, o]
+        chain[layers - 1, o] = block.source[layers, o]
     for k in range(layers - 1, 0, -1):
         for o in range(m):
-            chain[k - 1, o] = arriving[3, k, chain[k, o]]
-    last = arriving[1, layers]
+            chain[k - 1, o] = block.source[k, chain[k, o]]
+    last = block.polarity[layers]
     for k in range(lowest, layers):
-        S, dS, place0 = signals[0, k], signals[1, k], table[k, PLACE]
+        S, dS, place0, places = block.S[k], block.dS[k], layout.layers[k].place0, block.location[k + 1]
         for o in range(m):  # the layer's own output number: at or above o, so nothing is overwritten before it is read
             out = chain[k + 1, o] if k < layers - 1 else o
-            right = label == last[o] or label == -1
-            S[o] = S[out] if right else -S[out]
-            place = place0 + arriving[0, k + 1, out]
-            dS[o] = S[o] - previous[place]
-            previous[place] = S[o]
+            S[o] = steps.sign(label, last[o]) * S[out]
+            dS[o] = steps.change(S[o], place0 + places[out], previous)
 
 
 @compiled
-def teach(k, m, logged, S, dS, chain, table, rates, border, competition, thresholds, free, surfaces, scores,
-          arriving, figures, weights, d_centroids, d_gains, d_thresholds):  # fmt: skip
+def teach(k, m, logged, layout, settings, weights, block, log, sums):
     """Add what the output events of a block teach layer k to the sums."""
+    layer, rates, border = layout.layers[k], settings.rates[k], settings.border
+    above = min(k + 1, len(layout.layers) - 1)
+    S, dS, chain, fired = block.S[above], block.dS[above], block.chain[k], block.winner[k]
+    surfaces, scores, gains = block.surfaces, block.scores, log.gain[k]
     F = surfaces.dtype.type
-    alpha, beta, gamma, delta = rates[k, 0], rates[k, 1], rates[k, 2], rates[k, 3]
-    entries, lanes, unit0 = table[k, ENTRIES], table[k, LANES], table[k, UNIT]
-    fired = arriving[4, k]
-    vectors = -(-entries // VECTOR)
+    entries, lanes, unit0, vectors = layer.entries, layer.lanes, layer.unit0, layer.vectors
     for o in range(m):
         i = chain[o]
         f = fired[i]
-        gain = F(alpha * dS[o] + beta * S[o]) * free[unit0 + f]
-        d_gains[unit0 + f] += gain
-        if table[k, HOW] == WRITTEN:
-            ts, d = table[k, SURFACE] + i * entries, table[k, UPDATE] + f * vectors * VECTOR
-            add_scaled(d_centroids, d, gain, surfaces, ts, vectors)
+        gain = F(steps.centroid_gain(rates, S[o], dS[o])) * weights.free[unit0 + f]
+        sums.gains[unit0 + f] += gain
+        if layer.way == WRITTEN:
+            ts, d = layer.surface0 + i * entries, layer.update0 + f * vectors * VECTOR
+            add_scaled(sums.centroids, d, gain, surfaces, ts, vectors)
         else:
-            weights[1, k, logged + i] = gain
-    if gamma == 0 and delta == 0:
+            gains[logged + i] = gain
+    if rates.gamma == 0 and rates.delta == 0:
         return
-    apart, squares = figures[0, k], figures[1, k]
-    width = F(-1 / rates[k, 4])
-    th, d_th, may = thresholds[unit0:][:lanes], d_thresholds[unit0:][:lanes], free[unit0:][:lanes]
+    apart, squares = block.distance[k], block.square[k]
+    width = F(-1 / rates.d)
+    th, may = weights.thresholds[unit0:][:lanes], weights.free[unit0:][:lanes]
+    d_th = sums.thresholds[unit0:][:lanes]
     for o in range(m):
         i = chain[o]
         f = fired[i]
-        gain = F(gamma * dS[o] + delta * S[o])
+        gain = F(steps.threshold_gain(rates, S[o], dS[o]))
         if gain == 0 or th[f] == np.inf:
             continue
-        own = d_th[f] + gain * may[f] * decayed((th[f] - apart[i] if border else apart[i]) * width)
-        if competition and S[o] >= -SLACK and dS[o] >= -SLACK:
-            begin = table[k, SCORE] + i * lanes
+        own = d_th[f] + gain * may[f] * decayed(steps.exponent(th[f], apart[i], border, width))
+        if steps.competes(settings.competition, S[o], dS[o]):
+            begin = layer.score0 + i * lanes
             score = scores[begin : begin + lanes]
-            for u in range(lanes):  # all units alike, so that they go together; the one that fired is set right after
+            for u in range(lanes):  # all units alike, so that they go together; the one that fired is set after
                 square = squares[i] - F(2) * score[u]
                 away = sqrt(max(square, F(0)))
-                step = gain * may[u] * decayed(min((th[u] - away if border else away) * width, F(0)))
+                step = gain * may[u] * decayed(min(steps.exponent(th[u], away, border, width), F(0)))
                 d_th[u] -= step if square < th[u] * th[u] else F(0)
         d_th[f] = own
 
 
 @compiled
-def look_back(k, n, table, pace, logs, weights, later, since, d_centroids):
-    """The sum of g ts of a Tile or Full layer over a recording: backwards, R of every unit at hand."""
-    lanes = table[k, LANES]
-    F = weights.dtype.type
-    state0, block0, update0 = table[k, STATE], table[k, BLOCK], table[k, UPDATE]
-    slope = pace[k, 0]
-    later[state0 : state0 + table[k, BLOCKS] * lanes] = 0
+def look_back(k, n, layout, settings, memory, log, sums):
+    """The sum of g ts of a RUNNING layer over a recording: backwards, with R of every unit at hand."""
+    layer, since, update = layout.layers[k], memory.since, sums.centroids
+    entries, blocks, times, winners = log.entry[k], log.block[k], log.time[k], log.winner[k]
+    fresh, gains, later = log.fresh[k], log.gain[k], log.later
+    F = gains.dtype.type
+    lanes, dots0, block0, update0 = layer.lanes, layer.dots0, layer.block0, layer.update0
+    slope = settings.pace[k].surface
+    later[dots0 : dots0 + layer.blocks * lanes] = 0
     for i in range(n - 1, -1, -1):
-        e, b, now = logs[0, k, i], logs[1, k, i], logs[2, k, i]
+        e, b, now = entries[i], blocks[i], times[i]
         decay = decayed(F(since[block0 + b] - now) * slope)
         since[block0 + b] = now
-        R = later[state0 + b * lanes : state0 + (b + 1) * lanes]
-        d = d_centroids[update0 + e * lanes : update0 + (e + 1) * lanes]
+        R = later[dots0 + b * lanes : dots0 + (b + 1) * lanes]
+        d = update[update0 + e * lanes : update0 + (e + 1) * lanes]
         for u in range(lanes):
             R[u] *= decay
-        R[logs[3, k, i]] += weights[1, k, i]
-        w = weights[0, k, i]
+        R[winners[i]] += gains[i]
+        w = fresh[i]
         for u in range(lanes):
             d[u] += w * R[u]

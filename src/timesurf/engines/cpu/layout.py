@@ -1,7 +1,8 @@
-"""A network laid out for the CPU kernels: flat tables, made once and kept.
+"""A network laid out for the CPU kernels: flat tables, made once and reused.
 
-Layers differ in size, so what a kernel reads or writes lies in flat arrays, layer after layer, and a table says where
-each layer's part begins. Rows of the table are layers, columns are the constants below.
+Layers differ in size, so what a kernel reads or writes lies in flat arrays, layer after layer. One record per layer,
+`Layer`, holds the layer's sizes and where its part of each array begins; kernels read it as `layer.units`,
+`layer.context0` and so on.
 """
 
 from __future__ import annotations
@@ -9,99 +10,149 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.engines.cpu.geometry import geometry
+from timesurf.engines.cpu.geometry import Geometry, geometry
 from timesurf.engines.cpu.vector import LANE, SILENT, VECTOR
-from timesurf.layers import Stage, Window
+from timesurf.layers import Stage
 
 Array = NDArray[Any]
+Stages = tuple[Stage, ...]
 
-# sizes
-HOW = 0  # a layer sees its surfaces: one of the three below
-UNITS = 1
-LANES = 2  # units, rounded up to whole vectors
-ENTRIES = 3  # of a surface
-POLARITIES = 4
-ROWS = 5  # a surface is so many runs of its context ...
-ROW = 6  # ... each so long
-BLOCKS = 7  # neighbourhoods with a state of their own (Tile, Full)
-RUNNING, WRITTEN, KEPT = 0, 1, 2  # not at all, its distances follow; written out anew; kept, and faded with time
-# where the layer's part begins
-LOCATION = 8  # tables over input locations
-RUN = 9  # table of runs
-CONTEXT = 10  # last time of every input
-UNIT = 11  # one a unit
-CENTROID = 12  # entries x lanes: units innermost
-STATE = 13  # running dot products, blocks x lanes
-BLOCK = 14  # one a block
-UPDATE = 15  # what learning adds to: lanes x padded entries; in running layers as CENTROID
-FEEDBACK = 16  # last time of every output, places x units
-PLACE = 17  # one an output location
-SURFACE = 18  # surfaces: of a block of events, EVENTS x entries; where kept, BLOCKS x padded entries
-SCORE = 19  # a block's scores, EVENTS x lanes: ts c - ||c||^2 / 2, largest for the closest unit
-COLUMNS = 20
+# How a layer computes the distances of a surface to its units:
+RUNNING = 0  # the surface is never written out: its dot products with the units are updated by each event
+WRITTEN = 1  # the surface is written out anew for each event
+HELD = 2  # the surface of every block is held in memory, and decays with time
 
+SMALL = 64  # entries: up to here holding a surface takes less time than updating its dot products
 _BLOCK_VALUES = 1 << 14  # surfaces of one block of events: as many as fit beside the centroids in a core's cache
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # one plan is one key: workspaces are kept under it
-class Plan:
-    """Tables of a network."""
+class Layer(NamedTuple):
+    """Sizes of a layer, and where its part of each flat array begins."""
 
-    table: Array  # (layers + 1, COLUMNS); the last row holds totals
-    own: Array  # geometry of all layers, see engines/cpu/geometry.py
+    way: int  # RUNNING, WRITTEN or HELD
+    units: int
+    lanes: int  # units, rounded up to whole vectors
+    entries: int  # of a surface
+    vectors: int  # that hold these entries
+    polarities: int
+    rows: int  # a surface is so many runs of its context ...
+    row: int  # ... each so long
+    blocks: int  # neighbourhoods with a state of their own; 1 where neighbourhoods overlap
+    # where the layer's part begins, of arrays with
+    location0: int = 0  # one value per input location
+    run0: int = 0  # one value per run
+    context0: int = 0  # one value per input
+    unit0: int = 0  # one value per lane
+    centroid0: int = 0  # entries x lanes: units innermost
+    dots0: int = 0  # blocks x lanes
+    block0: int = 0  # one value per block
+    update0: int = 0  # what learning adds to: lanes x padded entries; in RUNNING layers as `centroid0`
+    feedback0: int = 0  # output locations x units
+    place0: int = 0  # one value per output location
+    surface0: int = 0  # WRITTEN: events of a block x entries; HELD: blocks x padded entries
+    score0: int = 0  # events of a block x lanes
+
+
+LAYER = np.dtype([(name, np.int64) for name in Layer._fields], align=True)
+_BEGINS = tuple(name for name in Layer._fields if name.endswith("0"))
+
+
+class Layout(NamedTuple):
+    """What the kernels know of a network's shape. Tables of all layers, see `engines/cpu/geometry.py`."""
+
+    layers: Array  # (layers,) records as `Layer`
+    own: Array
     start: Array
-    runs: Array  # where each run of a surface begins, from `start`
+    block: Array
+    runs: Array
     out: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity: workspaces are kept under their plan
+class Plan:
+    """Layout of a network, and what is computed from it outside the kernels."""
+
+    layers: tuple[Layer, ...]
+    total: Layer  # of each flat array, its length
+    layout: Layout
     events: int  # that go through the layers together
-    gap: int  # us of silence after which everything has faded
+    gap: int  # us of silence after which everything has decayed
+
+    def units(self, k: int, flat: Array) -> Array:
+        """Layer k's part of an array with one value per lane, without the padding."""
+        return flat[self.layers[k].unit0 :][: self.layers[k].units]
+
+    def rows(self, k: int, flat: Array) -> Array:
+        """Layer k's part of an array that learning adds to, as a view (lanes, entries)."""
+        layer = self.layers[k]
+        if layer.way == RUNNING:
+            return flat[layer.update0 :][: layer.entries * layer.lanes].reshape(-1, layer.lanes).T
+        part = flat[layer.update0 :][: layer.lanes * layer.vectors * VECTOR].reshape(layer.lanes, -1)
+        return part[:, : layer.entries]
+
+
+def frozen_plan(stages: Stages) -> Plan:
+    """Layout while the weights do not change."""
+    return _plan(stages, tuple(WRITTEN if stage.layer.overlaps else RUNNING for stage in stages))
+
+
+def online_plan(stages: Stages) -> Plan:
+    """Layout while every event changes the weights."""
+    return _plan(stages, tuple(_online_way(stage) for stage in stages))
+
+
+def written_plan(stages: Stages) -> Plan:
+    """Layout with every surface written out."""
+    return _plan(stages, (WRITTEN,) * len(stages))
+
+
+def _online_way(stage: Stage) -> int:
+    """Dot products follow moving centroids only where one block is the whole field."""
+    if stage.layer.overlaps:
+        return WRITTEN
+    whole = stage.surface_shape[:-1] == stage.field and not stage.output_field
+    return RUNNING if whole and math.prod(stage.surface_shape) > SMALL else HELD
 
 
 @lru_cache(maxsize=64)
-def plan(stages: tuple[Stage, ...], how: tuple[int, ...]) -> Plan:
-    """Lay a network out; `how` says for each layer how it sees its surfaces."""
+def _plan(stages: Stages, ways: tuple[int, ...]) -> Plan:
     tables = [geometry(stage) for stage in stages]
-    widest = max([len(g.gather) for way, g in zip(how, tables, strict=True) if way == WRITTEN], default=1)
+    widest = max([len(g.runs) * g.row for way, g in zip(ways, tables, strict=True) if way == WRITTEN], default=1)
     events = int(np.clip(_BLOCK_VALUES // widest // VECTOR * VECTOR, VECTOR, 8 * VECTOR))
-    table = np.zeros((len(stages) + 1, COLUMNS), dtype=np.int64)
-    runs = []
-    for k, (stage, g) in enumerate(zip(stages, tables, strict=True)):
-        way, window = how[k], isinstance(stage.layer, Window)
-        lanes = -(-stage.units // LANE) * LANE
-        entries = len(g.gather)
-        padded = -(-entries // VECTOR) * VECTOR
-        row = stage.surface_shape[-2] * stage.polarities if window and stage.field else entries
-        blocks = g.context // entries
-        places = math.prod(stage.output_field)
-        runs.append(g.gather[::row])
-        table[k, :LOCATION] = way, stage.units, lanes, entries, stage.polarities, entries // row, row, blocks
-        sizes = {
-            LOCATION: len(g.own),
-            RUN: entries // row,
-            CONTEXT: g.context + VECTOR,
-            UNIT: lanes,
-            CENTROID: -(-entries * lanes // VECTOR) * VECTOR,  # every row in as few cache lines as can be
-            STATE: blocks * lanes if way == RUNNING else 0,
-            BLOCK: 0 if way == WRITTEN else blocks,
-            UPDATE: (entries if way == RUNNING else padded) * lanes,
-            FEEDBACK: places * stage.units,
-            PLACE: places,
-            SURFACE: {RUNNING: 0, WRITTEN: events * entries + VECTOR, KEPT: blocks * padded}[way],
-            SCORE: events * lanes,
-        }
-        for column in range(LOCATION, COLUMNS):
-            table[k + 1, column] = table[k, column] + sizes[column]
+    layers, begins = [], dict.fromkeys(_BEGINS, 0)
+    for stage, way, table in zip(stages, ways, tables, strict=True):
+        sizes, lengths = _layer(stage, way, table, events)
+        layers.append(sizes._replace(**begins))
+        begins = {name: begins[name] + lengths[name] for name in _BEGINS}
     slowest = max(max(stage.tau, stage.feedback_tau) for stage in stages)
-    return Plan(
-        table,
-        np.concatenate([g.own for g in tables]),
-        np.concatenate([g.start for g in tables]),
-        np.concatenate(runs),
-        np.concatenate([g.out for g in tables]),
-        events,
-        math.ceil(SILENT * slowest) + 1,
-    )
+    columns = zip(*((g.own, g.start, g.block, g.runs, g.out) for g in tables), strict=True)
+    layout = Layout(np.array(layers, dtype=LAYER), *(np.concatenate(column) for column in columns))
+    total = Layer(*(0,) * (len(Layer._fields) - len(_BEGINS)))._replace(**begins)
+    return Plan(tuple(layers), total, layout, events, math.ceil(SILENT * slowest) + 1)
+
+
+def _layer(stage: Stage, way: int, table: Geometry, events: int) -> tuple[Layer, dict[str, int]]:
+    """Sizes of a layer, and the length of its part of each array."""
+    rows, entries = len(table.runs), len(table.runs) * table.row
+    lanes, vectors = -(-stage.units // LANE) * LANE, -(-entries // VECTOR)
+    blocks, places = int(table.block.max()) + 1, math.prod(stage.output_field)
+    surfaces = {RUNNING: 0, WRITTEN: events * entries + VECTOR, HELD: blocks * vectors * VECTOR}
+    return Layer(way, stage.units, lanes, entries, vectors, stage.polarities, rows, table.row, blocks), {
+        "location0": len(table.own),
+        "run0": rows,
+        "context0": table.context + VECTOR,
+        "unit0": lanes,
+        "centroid0": -(-entries * lanes // VECTOR) * VECTOR,  # every row in as few cache lines as possible
+        "dots0": blocks * lanes if way == RUNNING else 0,
+        "block0": 0 if way == WRITTEN else blocks,
+        "update0": (entries if way == RUNNING else vectors * VECTOR) * lanes,
+        "feedback0": places * stage.units,
+        "place0": places,
+        "surface0": surfaces[way],
+        "score0": events * lanes,
+    }

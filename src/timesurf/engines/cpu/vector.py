@@ -6,7 +6,7 @@ Below -40 the result is 0, not 4e-18: an entry that never fired is exactly 0, an
 of five, never appear.
 
 `elapsed`, `add_scaled`, `squared_distance` and `copy_lane` work on whole vectors. A loop would first have to prove,
-every time, that its two arrays do not overlap, and would leave what does not fill a vector to be done one by one.
+every time, that its two arrays do not overlap, and would process what does not fill a vector one by one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FASTMATH = {"contract", "reassoc", "nsz", "arcp"}  # not nnan, ninf: a threshold
 VECTOR = 16  # entries that go together
 LANE = 8  # units that go together: layers are padded to a multiple of this
 _FUSED = ("contract",)  # lets LLVM make one instruction of a product and a sum
-SILENT = 40.0  # decays longer than this many tau count as never
+SILENT = 40.0  # tau: anything older counts as never
 _C32 = tuple(np.float32(1 / factorial(n)) for n in range(8))
 _C64 = tuple(1 / factorial(n) for n in range(14))
 
@@ -108,7 +108,7 @@ def elapsed(typing_context, last, begin, now, to, at):
 
 @intrinsic
 def add_scaled(typing_context, to, at, gain, source, begin, vectors):
-    """to[at + j] += gain * source[begin + j] for so many VECTORs of entries. Both arrays must reach that far."""
+    """to[at + j] += gain * source[begin + j] for this many VECTORs of entries. Both arrays must reach that far."""
 
     def build(context, builder, signature, arguments):
         to, at, gain, source, begin, vectors = arguments
@@ -124,7 +124,7 @@ def add_scaled(typing_context, to, at, gain, source, begin, vectors):
 
 @intrinsic
 def squared_distance(typing_context, one, at, other, begin, vectors):
-    """Sum of (one[at + j] - other[begin + j])^2 over so many VECTORs of entries."""
+    """Sum of (one[at + j] - other[begin + j])^2 over this many VECTORs of entries."""
 
     def build(context, builder, signature, arguments):
         from llvmlite import ir
@@ -163,7 +163,7 @@ def copy_lane(typing_context, to, at, source, begin):
 
 @intrinsic
 def prefetch(typing_context, array, index):
-    """Ask for the memory around array[index], which will be needed soon."""
+    """Request the memory around array[index], which will be needed soon."""
 
     def build(context, builder, signature, arguments):
         from llvmlite import ir
@@ -182,7 +182,7 @@ def prefetch(typing_context, array, index):
 
 @contextmanager
 def _each(builder, vectors):
-    """A loop over so many vectors; gives where each begins."""
+    """A loop over this many vectors; yields where each begins."""
     number = vectors.type
     end = builder.mul(vectors, number(VECTOR))
     with cgutils.for_range_slice(builder, number(0), end, number(VECTOR)) as (begin, _):

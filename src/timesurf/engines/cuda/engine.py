@@ -96,7 +96,7 @@ def learn_lanes(
     nodes: list[tuple[int, int]],
 ) -> tuple[Outcome, list[Any]]:
     """As `cpu.learn_lanes`: what nodes of the tree of lanes sum. Each lane is a network of its own, side by side."""
-    from timesurf.engines.cpu import engine as cpu
+    from timesurf.engines.cpu.sums import Sums, added
 
     card = card_of(stages, len(dealt), options.deterministic)
     card.upload([parameters] * len(dealt))
@@ -107,8 +107,8 @@ def learn_lanes(
     outcome = Outcome.blank(stages, np.diff(batch.offsets))
     for n, lane in enumerate(dealt):
         outcome.kept[lane], outcome.votes[lane] = (of[n, : len(lane)] for of in found)
-    sums = [cpu.Sums.of_layers(stages, [tuple(of[n] for of in layer) for layer in layers]) for n in range(len(dealt))]
-    return outcome, [cpu.added(sums[a:b]) for a, b in nodes]
+    sums = [Sums.of_layers(stages, [tuple(of[n] for of in layer) for layer in layers]) for n in range(len(dealt))]
+    return outcome, [added(sums[a:b]) for a, b in nodes]
 
 
 def learn_online(

@@ -55,7 +55,7 @@ def connect(address: str, workers: int | None = None) -> Iterator[Any]:
             _check(client, address)
             yield client
         return
-    from timesurf.engines.cpu.engine import cores
+    from timesurf.engines.cpu.threads import cores
 
     with (
         dask.config.set(_KEEP_MEMORY),

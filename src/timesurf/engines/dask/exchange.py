@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from timesurf.engines.cpu.engine import Sums, apply
+from timesurf.engines.cpu.sums import Sums, apply
 from timesurf.engines.cpu.vector import LANE as BLOCK  # the sums of every layer are padded to whole blocks
 from timesurf.engines.data import Array, Parameters
 from timesurf.layers import Stage

@@ -25,6 +25,7 @@ import numpy as np
 
 from timesurf.engines.cpu import engine as cpu
 from timesurf.engines.cpu import lanes
+from timesurf.engines.cpu.sums import Sums, added, apply
 from timesurf.engines.dask import tasks
 from timesurf.engines.dask.exchange import SparseSums, Update
 from timesurf.engines.data import DEFAULT, Array, Options, Outcome, Parameters
@@ -128,7 +129,7 @@ class Workers:
             return self._submit(address, tasks.learn, self.engine, update, stages, rule, options, held, share)
 
         outcome = Outcome.blank(stages, recordings.counts)
-        found: dict[lanes.Node, cpu.Sums] = {}
+        found: dict[lanes.Node, Sums] = {}
         for some, reply in self._replies(submit, self._shares(len(dealt))):
             mine, _ = _recordings_of(dealt, *some)
             self._record(reply, int(recordings.counts[mine].sum()))
@@ -137,7 +138,7 @@ class Workers:
             found |= {node: sums.dense() for node, sums in zip(nodes, reply.sums, strict=True)}
         self.batches += 1
         total = _added(found, 0, len(dealt))
-        cpu.apply(stages, parameters, total)
+        apply(stages, parameters, total)
         self._latest = parameters.copy(), SparseSums.of(total)
         return outcome
 
@@ -257,9 +258,9 @@ def _recordings_of(dealt: list[Array], first: int, last: int) -> tuple[Array, li
     return np.concatenate(dealt[first:last]), np.split(np.arange(ends[-1]), ends[:-1])
 
 
-def _added(found: dict[lanes.Node, cpu.Sums], a: int, b: int) -> cpu.Sums:
+def _added(found: dict[lanes.Node, Sums], a: int, b: int) -> Sums:
     """The sums of a node of the tree, from those of the nodes below it."""
     if (a, b) in found:
         return found[a, b]
     middle = lanes.middle(a, b)
-    return cpu.added([_added(found, a, middle), _added(found, middle, b)])
+    return added([_added(found, a, middle), _added(found, middle, b)])

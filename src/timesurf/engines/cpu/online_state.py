@@ -1,0 +1,115 @@
+"""What online learning changes: weights and memory as the kernel's arrays, and back."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from timesurf.engines.cpu.bundles import Memory
+from timesurf.engines.cpu.layout import Plan
+from timesurf.engines.cpu.vector import VECTOR
+from timesurf.engines.cpu.workspace import zeros
+from timesurf.engines.data import Array, Parameters
+
+NEVER = -(2**62)  # us: the time of what has not happened yet
+
+
+class Weights(NamedTuple):
+    """Parameters of all layers."""
+
+    centroids: Array  # as `Layer.update0`; in RUNNING layers v of c = A v
+    thresholds: Array  # of every unit
+    frozen: Array  # units that never change
+    norms: Array  # ||c||^2 of every unit
+
+
+class Lazy(NamedTuple):
+    """What RUNNING layers owe their centroids, see `engines/cpu/lazy.py`."""
+
+    scale: Array  # A of every unit
+    moved: Array  # H of every unit
+    noted: Array  # H when each entry was set, as `Layer.update0`
+    amplitude: Array  # a of every entry
+    live: Array  # entries that have not decayed yet
+    is_live: Array
+    t0: Array  # (layers,)
+    lives: Array  # (layers,) how many entries are live
+
+
+class Step(NamedTuple):
+    """The current event."""
+
+    ts: Array  # its surfaces; in HELD layers those of all blocks, which stay
+    dist: Array  # its distance to every unit
+    fired: Array  # (layers,) the unit that it fired
+    place: Array  # (layers,) where that output went
+    surface: Array  # (layers,) where its surface begins
+    S: Array  # (layers,)
+    dS: Array  # (layers,)
+
+
+class State(NamedTuple):
+    """All that the kernel changes."""
+
+    weights: Weights
+    lazy: Lazy
+    memory: Memory
+    step: Step
+
+    def copy(self) -> State:
+        """An independent copy."""
+        parts: Any = (part.__class__(*(array.copy() for array in part)) for part in self)
+        return State(*parts)
+
+
+def begin(plan: Plan, parameters: Parameters) -> State:
+    """These parameters, and an empty memory."""
+    total, layers = plan.total, len(plan.layers)
+    units, inputs, steps = total.unit0, total.context0, total.update0
+    weights = Weights(
+        centroids=zeros(steps + VECTOR, np.float64),
+        thresholds=np.full(units, np.inf),
+        frozen=np.zeros(units, np.bool_),
+        norms=np.zeros(units),
+    )
+    for k, learned in enumerate(parameters):
+        rows, layer = plan.rows(k, weights.centroids), plan.layers[k]
+        rows[: layer.units] = learned.centroids.reshape(layer.units, -1)
+        plan.units(k, weights.frozen)[:] = learned.frozen
+        plan.units(k, weights.thresholds)[:] = learned.thresholds
+        weights.norms[layer.unit0 :][: layer.lanes] = np.einsum("ue,ue->u", rows, rows)
+    lazy = Lazy(
+        scale=np.ones(units),
+        moved=np.zeros(units),
+        noted=np.zeros(steps),
+        amplitude=np.zeros(inputs),
+        live=np.zeros(inputs, np.int64),
+        is_live=np.zeros(inputs, np.bool_),
+        t0=np.zeros(layers, np.int64),
+        lives=np.zeros(layers, np.int64),
+    )
+    step = Step(
+        ts=zeros(total.surface0, np.float64),
+        dist=np.zeros(units),
+        fired=np.zeros(layers, np.int64),
+        place=np.zeros(layers, np.int64),
+        surface=np.zeros(layers, np.int64),
+        S=np.zeros(layers),
+        dS=np.zeros(layers),
+    )
+    return State(weights, lazy, Memory.make(plan, np.float64, np.int64, _empty), step)
+
+
+def _empty(size: int, kind: Any) -> Array:
+    """Times that never were, and values of 0."""
+    return np.full(size, NEVER if kind is np.int64 else 0, kind)
+
+
+def take_back(plan: Plan, state: State, parameters: Parameters) -> None:
+    """Write centroids and thresholds to the parameters, of units that are not frozen."""
+    for k, learned in enumerate(parameters):
+        free = np.flatnonzero(~learned.frozen)
+        flat = learned.centroids.reshape(plan.layers[k].units, -1)
+        flat[free] = plan.rows(k, state.weights.centroids)[free]
+        learned.thresholds[free] = plan.units(k, state.weights.thresholds)[free]

@@ -1,0 +1,52 @@
+"""Cores: how many there are, a pool of threads for them, and one BLAS thread on each."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def pool(threads: int) -> ThreadPoolExecutor:
+    """A pool of so many threads, created on first use."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="timesurf")
+
+
+@cache
+def _blas() -> Any:
+    import scipy.linalg  # noqa: F401  numba's matrix product is scipy's
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+_lock = threading.Lock()
+_blas_users = 0
+_blas_limit: Any = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Matrix products run on one thread each, because lanes already use all cores. Undone when the last call ends."""
+    global _blas_users, _blas_limit
+    with _lock:
+        if _blas_users == 0:
+            _blas_limit = _blas().limit(limits=1)
+        _blas_users += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _blas_users -= 1
+            if _blas_users == 0:
+                _blas_limit.restore_original_limits()
