@@ -201,7 +201,8 @@ def shares(squared: Array, temperature: float) -> Array:
     array([0.5, 0.5, 0. ])
     """
     weight: Array = np.exp(-temperature * (squared - squared.min()))
-    return weight / weight.sum()
+    weight /= weight.sum()
+    return weight
 
 
 def class_shares(squared: Array, temperature: float, units_per_class: int) -> Array:

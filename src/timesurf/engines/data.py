@@ -199,5 +199,5 @@ class Outcome:
             np.concatenate([part.events for part in parts]),
             np.concatenate([part.kept for part in parts]),
             np.concatenate([part.votes for part in parts]),
-            evidence=None if parts[0].evidence is None else np.concatenate([part.evidence for part in parts]),  # type: ignore[misc]
+            evidence=None if parts[0].evidence is None else np.concatenate([part.evidence for part in parts]),
         )
