@@ -18,6 +18,7 @@ from timesurf.events import Recordings
 from timesurf.layers import Layer, Stage, stack
 from timesurf.learning import adapt, best, grow, trainer
 from timesurf.learning.best import Fitting, Training
+from timesurf.learning.law import law
 from timesurf.learning.start import Starting, begin
 from timesurf.learning.trainer import Report
 from timesurf.rule import Rule
@@ -87,7 +88,33 @@ class Network:
         self.engine, self.deterministic, self.seed = engine, deterministic, seed
         self.dtype, self.threads = dtype, threads
         self.history: list[dict[str, Any]] = []
+        self.fitting: dict[str, Any] = {}  # arguments of `fit` that the data chose
+        self.why: tuple[str, ...] = ()
         self._parameters: Parameters | None = None
+
+    @classmethod
+    def for_data(cls, recordings: Recordings, *, classes: Any = None, **options: Any) -> Network:
+        """A network chosen from recordings, see `timesurf.learning.law`; `fit` then trains it as chosen.
+
+        Parameters
+        ----------
+        recordings : Recordings
+            To learn from.
+        classes : sequence, optional
+            All labels, where the recordings lack some.
+        **options
+            `engine`, `dtype`, `threads`, `deterministic` and `seed`, as of the network.
+
+        Returns
+        -------
+        Network
+            Untrained; `why` says what was chosen, and why.
+        """
+        found = law(recordings, **{name: options[name] for name in ("engine", "threads", "seed") if name in options})
+        classes = recordings.classes if classes is None else classes
+        network = cls(found.layers, recordings.field, recordings.polarities, classes, rule=found.rule, **options)
+        network.fitting, network.why = found.fitting, found.why
+        return network
 
     @property
     def parameters(self) -> Parameters:
@@ -147,7 +174,7 @@ class Network:
 
     def fit(self, recordings: Recordings, **settings: Unpack[Fitting]) -> Network:
         """Start anew and learn: `start`, then `train`, with the parameters of both."""
-        best.fit(self, recordings, settings)
+        best.fit(self, recordings, self.fitting | settings)  # type: ignore[arg-type]
         return self
 
     def train(self, recordings: Recordings, **training: Unpack[Training]) -> Network:

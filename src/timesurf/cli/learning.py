@@ -42,7 +42,9 @@ def train(
     ctx: typer.Context,
     data: Data,
     model: Annotated[Path, typer.Option(help="File to write the model to.", dir_okay=False)],
-    preset: Annotated[str, typer.Option(help="Layers and settings: camera, nmnist or sentences.")] = "camera",
+    preset: Annotated[
+        str, typer.Option(help="Layers and settings: auto (chosen from the data), camera, nmnist or sentences.")
+    ] = "auto",
     validation: Annotated[
         float, typer.Option(min=0, max=0.9, help="Share of the recordings that choose the best pass; 0: none.")
     ] = 0.1,
@@ -63,7 +65,7 @@ def train(
     keep: Annotated[
         float | None, typer.Option(min=0.01, max=1, help="Share of events below which thresholds stop closing.")
     ] = None,
-    if_diverged: Annotated[str, typer.Option(help="stop; clip; or back: repeat the pass at half the rates.")] = "stop",
+    if_diverged: Annotated[str, typer.Option(help="stop; clip; or back: repeat the pass at half the rates.")] = "back",
     resume: Annotated[bool, typer.Option("--resume", help="Continue this command after an interruption.")] = False,
     minutes: Annotated[float, typer.Option(min=0, help="Minutes between checkpoints.")] = 5,
     every: Annotated[
@@ -92,10 +94,10 @@ def train(
     recordings = prepared(load(data, split), preset)
     needs_labels(recordings, data)
     parts = splitting.split(recordings, validation, held_out, seed)
-    settings = _settings(ctx.params, len(parts.learn))
+    what = ctx.with_resource(spread(dask, engine))
+    settings, why = _settings(ctx.params, parts.learn, what)
     if dask is not None and settings.batch_size is None:
         raise SettingError("--dask spreads batches over workers, but this preset learns online: give --batch-size.")
-    what = ctx.with_resource(spread(dask, engine))
     network = settings.network(recordings, recordings.classes, seed, engine=what)
     _show_split(parts, validation, held_out)
     began, stopped = time.perf_counter(), False
@@ -112,7 +114,7 @@ def train(
         console.print("Stopped before the end of the first pass: there is no model to write.")
         raise typer.Exit(130)
     about = {
-        "command": sys.argv, "config": _plain(ctx.params), "settings": settings.to_dict(), "seed": seed,
+        "command": sys.argv, "config": _plain(ctx.params), "settings": settings.to_dict(), "why": why, "seed": seed,
         "data": {"name": data, "recordings": len(recordings), "events": int(recordings.counts.sum())},
         "seconds": time.perf_counter() - began, "stopped": stopped,
     }  # fmt: skip
@@ -123,15 +125,22 @@ def train(
         raise typer.Exit(130)
 
 
-def _settings(given: dict[str, Any], recordings: int) -> Any:
-    """The preset for so many recordings to learn from, with what the options change."""
-    from timesurf.presets import named
+def _settings(given: dict[str, Any], recordings: Any, engine: Any) -> tuple[Any, tuple[str, ...]]:
+    """The preset for these recordings to learn from, with what the options change; and why, where the data chose."""
+    from timesurf.presets import for_data, named
     from timesurf.rule import RATES
 
-    settings = named(given["preset"], recordings, units=given["units"], taus=taus_of(given["taus"]))
+    why: tuple[str, ...] = ()
+    if given["preset"] == "auto":
+        with console.status("Choosing settings from the data ..."):
+            settings, why = for_data(recordings, engine=engine, seed=given["seed"])
+        for line in why:
+            console.print(f"  {line}", highlight=False)
+    else:
+        settings = named(given["preset"], len(recordings), units=given["units"], taus=taus_of(given["taus"]))
     rates = {name: given[name] for name in RATES if given[name] is not None}
     chosen = {name: given[name] for name in ("passes", "batch_size", "keep") if given[name] is not None}
-    return replace(settings, rule=replace(settings.rule, **rates), **chosen)
+    return replace(settings, rule=replace(settings.rule, **rates), **chosen), why
 
 
 def _show_split(parts: Any, validation: float, held_out: float) -> None:
