@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.random_networks import cases
+from tests.random_networks import cases, temperatures
 from timesurf.engines import Options, reference
 from timesurf.engines.cpu import engine as cpu
 from timesurf.engines.cpu import layout, yardstick
@@ -47,6 +47,17 @@ def test_same_winners_rejections_distances_and_s(engine, case):
     np.testing.assert_allclose(found.trace.S, expected.trace.S, **EXACT)
     assert_same_parameters(case.parameters, before, rtol=0)  # running learns nothing
     assert_same_counts(engine.infer(case.stages, case.parameters, case.batch), expected)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(case=cases(), temperature=temperatures)
+def test_same_evidence(engine, case, temperature):
+    options = Options(temperature=temperature)
+    expected = reference.infer(case.stages, case.parameters, case.batch, options)
+    found = engine.infer(case.stages, case.parameters, case.batch, options)
+    assert_same_counts(found, expected)
+    np.testing.assert_allclose(found.evidence, expected.evidence, **EXACT)
+    assert engine.infer(case.stages, case.parameters, case.batch).evidence is None
 
 
 @pytest.mark.parametrize("learn", ["learn_online", "learn_batch"])

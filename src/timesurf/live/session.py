@@ -33,7 +33,7 @@ class Decision(NamedTuple):
     events : array of int
         Which events of the packet the network output, by their index in it.
     units : array of int
-        The unit of the last layer that each of them fired: an index into `network.classes`.
+        The unit of the last layer that each of them fired; unit u votes for class u // units_per_class.
     S : array of float
         Separability of each of them.
     decision : label or None
@@ -191,7 +191,8 @@ class Session:
         return self._events, 0, 0, False, self.adapts, *network, self._counts, self._outputs
 
     def _arguments_of_tally(self, found: int) -> tuple[Any, ...]:
-        return found, self._events, self._outputs, self._forget, self._clock, self._votes, self._ahead
+        voted = self._plan.layout.voted
+        return found, self._events, self._outputs, voted, self._forget, self._clock, self._votes, self._ahead
 
     def _grow(self, room: int) -> None:
         """Room for packets of so many events."""

@@ -16,6 +16,7 @@ import numpy as np
 from timesurf.engines.cpu import steps
 from timesurf.engines.cpu.layout import RUNNING, WRITTEN
 from timesurf.engines.cpu.lazy import drift, finish, follow
+from timesurf.engines.cpu.shares import delta_gains
 from timesurf.engines.cpu.steps import compiled, inlined
 from timesurf.engines.cpu.vector import VECTOR, add_scaled, decayed, elapsed, squared_distance
 from timesurf.engines.data import Array
@@ -83,8 +84,8 @@ def run(
                     step.S[k] = unshared(layer, pace, f, location, now, memory)
             if depth < layers:
                 continue
-            counts.votes[r, p] += 1
-            G = steps.sign(label[r], p)
+            counts.votes[r, layout.voted[p]] += 1
+            G = steps.sign(label[r], layout.voted[p])
             for k in range(lowest, layers):
                 step.S[k] *= G
                 step.dS[k] = steps.change(step.S[k], layout.layers[k].place0 + step.place[k], memory.previous)
@@ -94,10 +95,14 @@ def run(
             if not learn:
                 continue
             for k in range(layers):
+                if not weights.learns[k]:
+                    continue
                 layer, rates, f = layout.layers[k], settings.rates[k], step.fired[k]
                 S, dS = step.S[min(k + 1, layers - 1)], step.dS[min(k + 1, layers - 1)]
                 gain = steps.centroid_gain(rates, S, dS)
-                if weights.frozen[layer.unit0 + f]:
+                if settings.by_delta and k == layers - 1 and label[r] >= 0:
+                    move_all(layer, k, f, label[r], now, layout, settings, weights, lazy, memory, step)
+                elif weights.frozen[layer.unit0 + f]:
                     pass
                 elif layer.way != RUNNING:
                     approach(layer, f, step.surface[k], gain, weights, step)
@@ -166,6 +171,22 @@ def approach(layer, f, surface, gain, weights, step):
     begin = layer.update0 + f * vectors * VECTOR
     add_scaled(weights.centroids, begin, -gain, weights.centroids, begin, vectors)
     add_scaled(weights.centroids, begin, gain, step.ts, surface, vectors)
+
+
+@compiled
+def move_all(layer, k, f, label, now, layout, settings, weights, lazy, memory, step):
+    """C += alpha (r - q) (ts - c) of every unit of the last layer: the delta rule."""
+    for u in range(layer.units):
+        step.score[u] = -0.5 * step.dist[layer.unit0 + u] ** 2
+    delta_gains(step.score, 0, step.score[f], label, layout.voted, 2 * settings.temperature, step.target, step.gains)
+    for u in range(layer.units):
+        gain = settings.rates[k].alpha * step.gains[u]
+        if gain == 0 or weights.frozen[layer.unit0 + u]:
+            continue
+        if layer.way != RUNNING:
+            approach(layer, u, step.surface[k], gain, weights, step)
+        else:
+            drift(layer, k, settings.pace[k], u, gain, now, weights, lazy, memory)
 
 
 @inlined

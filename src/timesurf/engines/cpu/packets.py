@@ -55,7 +55,7 @@ def unpack(
 
 
 @compiled
-def tally(found, events, outputs, forget, clock, votes, ahead):
+def tally(found, events, outputs, voted, forget, clock, votes, ahead):
     """Count the votes of a packet; older ones decay by exp(forget dt). ahead: the leading class, its share."""
     for i in range(found):
         now = events.t[outputs.event[i]]
@@ -63,7 +63,7 @@ def tally(found, events, outputs, forget, clock, votes, ahead):
             faded = exp((now - clock[2]) * forget) if clock[2] >= 0 else 0.0
             for c in range(len(votes)):
                 votes[c] *= faded
-        votes[outputs.unit[i]] += 1
+        votes[voted[outputs.unit[i]]] += 1
         clock[2] = now
     if found > 0:
         best, total = 0, 0.0

@@ -42,6 +42,12 @@ def change(S, place, previous):
 
 
 @inlined
+def at_rest(rates):
+    """Whether a layer with these rates never changes."""
+    return rates.alpha == 0 and rates.beta == 0 and rates.gamma == 0 and rates.delta == 0
+
+
+@inlined
 def centroid_gain(rates, S, dS):
     """The factor g of c += g (ts - c)."""
     return rates.alpha * dS + rates.beta * S
