@@ -263,10 +263,12 @@ def early(vote: Array, offsets: Array, label: Array, classes: int) -> tuple[Arra
 
     Parameters
     ----------
-    vote, offsets, classes
+    vote, offsets : array of int
         As for `running_decisions`.
     label : array of int, shape (recordings,)
         Numbers of the right classes.
+    classes : int
+        As for `running_decisions`.
 
     Returns
     -------

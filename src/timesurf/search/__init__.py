@@ -3,13 +3,15 @@
 Trials learn from one part of the recordings and are judged by a second. The best settings are then trained anew and
 reported on a third part, held out: no trial has seen it, and nothing was chosen by it.
 
-| file          | what it does                                                            |
-|---------------|-------------------------------------------------------------------------|
-| `space.py`    | what may change, and over which values                                  |
-| `trial.py`    | one network: trained, evaluated after every pass, pruned if behind      |
-| `workers.py`  | what runs trials: threads, or a Dask cluster                            |
-| `study.py`    | which trials are done and which come next, in a database                |
-| `findings.py` | what matters, what is best, its figures on recordings held out          |
+=============  ==================================================================
+file           what it does
+=============  ==================================================================
+`space.py`     what may change, and over which values
+`trial.py`     one network: trained, evaluated after every pass, pruned if behind
+`workers.py`   what runs trials: threads, or a Dask cluster
+`study.py`     which trials are done and which come next, in a database
+`findings.py`  what matters, what is best, its figures on recordings held out
+=============  ==================================================================
 """
 
 from __future__ import annotations
