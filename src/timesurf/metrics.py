@@ -169,7 +169,7 @@ def kept_by_layer(outcome: Outcome) -> Array:
 
 
 def sparsity(trace: Trace) -> Array:
-    """Mean |S| of each layer over the output events: 1 if one unit fires at a time, 0 if all fire together."""
+    """Mean of ``|S|`` of each layer over the output events: 1 if one unit fires at a time, 0 if all fire together."""
     S = trace.S[~np.isnan(trace.S[:, -1])]
     return np.abs(S).mean(axis=0) if len(S) else np.full(trace.S.shape[1], np.nan)
 
@@ -263,10 +263,12 @@ def early(vote: Array, offsets: Array, label: Array, classes: int) -> tuple[Arra
 
     Parameters
     ----------
-    vote, offsets, classes
+    vote, offsets : array of int
         As for `running_decisions`.
     label : array of int, shape (recordings,)
         Numbers of the right classes.
+    classes : int
+        As for `running_decisions`.
 
     Returns
     -------

@@ -1,5 +1,7 @@
 """First centroids and thresholds, layer by layer, from a small batch of recordings.
 
+Two starts::
+
     "mean"     c_j = (1 - zeta) mean(ts) + zeta mean(mean(ts)) U(0, 1): the paper's start
     "kmeans"   k-means of the surfaces in hidden layers, the mean surface of each class in the last
 
