@@ -3,31 +3,23 @@
 import numpy as np
 import pytest
 
+from tests.engines.edges import (
+    LAYERS,
+    LENGTHS,
+    long_recording,
+    one_event,
+    pushed_by_second_event,
+    two_layers,
+    two_layers_for_long_recordings,
+)
 from tests.engines.test_against_reference import ENGINES
-from timesurf.engines import Parameters, pack, reference
-from timesurf.events import Recordings
-from timesurf.layers import Full, Tile, Window, stack
+from timesurf.engines import pack, reference
+from timesurf.layers import Full
 from timesurf.rule import Rule
 
 EVERY = pytest.mark.parametrize("engine", [pytest.param(reference, id="reference"), *ENGINES])
 LEARN = pytest.mark.parametrize("learn", ["learn_online", "learn_batch"])
-LAYER = pytest.mark.parametrize(
-    "layer",
-    [Full(units=2, tau=1), Tile((1,), units=2, tau=1), Window(1, units=2, tau=1)],
-    ids=["full", "tile", "window"],
-)
-
-
-def one_event():
-    return pack(Recordings([[0]], [0], field=(1,)))
-
-
-def two_layers(layer, centroids, thresholds):
-    """A layer over one pixel, whose surface is always 1, and one unit above it."""
-    stages = stack([layer, Full(units=1, tau=1)], (1,), 1)
-    first = np.array(centroids, float).reshape(len(centroids), *stages[0].surface_shape)
-    above = np.zeros((1, *stages[1].surface_shape))
-    return stages, Parameters.of([first, above], [np.array(thresholds, float), np.array([np.inf])]).copy()
+LAYER = pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 
 
 @EVERY
@@ -101,22 +93,6 @@ def test_a_unit_without_a_threshold_pushes_back_those_that_have_one(engine, lear
     np.testing.assert_allclose(parameters[0].thresholds, [np.inf, 1.0 - 0.1 * np.exp(-0.5)], rtol=1e-6)
 
 
-def pushed_by_second_event(engine, learn, fall, *, events=2):
-    """How far the second event pushes back the threshold of a unit that it reaches; dS of the layer above is -fall.
-
-    Above, unit 1 fires at 0 us and unit 0 at 1000 us: S is first 1, then 1 - exp(-1000 / feedback_tau).
-    """
-    above = Full(units=2, tau=0.01, feedback_tau=1000 / -np.log(fall))
-    stages = stack([Full(units=3, tau=0.01), above], (2,), 1)
-    first = np.array([[1.0, 0.0], [0.0, 1.0], [0.75, 0.0]])[:, :, None]  # pixel 0, pixel 1, near pixel 0
-    last = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    parameters = Parameters.of([first, last], [np.array([2.0, 2.0, 1.0]), np.full(2, np.inf)]).copy()
-    batch = pack(Recordings([[1, 0][:events]], [0, 1000][:events], field=(2,)))
-    rule = Rule(alpha=0, beta=0, gamma=0, delta=0.1, d=1.0)
-    getattr(engine, learn)(stages, parameters, rule, batch)
-    return parameters[0].thresholds[2]
-
-
 @EVERY
 @LEARN
 @pytest.mark.parametrize(("fall", "competes"), [(0.9e-6, True), (1.1e-6, False)])
@@ -124,18 +100,6 @@ def test_units_compete_down_to_the_slack_and_no_further(engine, learn, fall, com
     both, alone = (pushed_by_second_event(engine, learn, fall, events=n) for n in (2, 1))
     assert (both < alone) == competes
     assert competes or both == alone
-
-
-LENGTHS = [2**29 - 1, 2**29, 2**30 + 7, 2**31 - 1, 2**31, 2**31 + 1]
-
-
-def long_recording(length):
-    """Bursts of events at both ends, on a clock that began long ago; a short recording follows."""
-    rng = np.random.default_rng(0)
-    burst = np.sort(rng.integers(0, 40, 15))
-    t = np.concatenate([burst - burst[0], length - (burst[-1] - burst)])
-    pixels = rng.integers(0, 4, 45)
-    return Recordings([pixels], np.concatenate([2**33 + t, burst]), offsets=[0, 30, 45], field=(4,))
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -152,10 +116,7 @@ def test_times_are_packed_in_as_many_bits_as_the_longest_recording_needs(length)
 @pytest.mark.parametrize("tau", [10.0, 2.0**28])
 @pytest.mark.parametrize("length", LENGTHS)
 def test_long_recordings_run_and_teach_as_in_the_reference(engine, tau, length):
-    stages = stack([Window(3, units=3, tau=tau), Full(units=2, tau=tau)], (4,), 1)
-    rng = np.random.default_rng(1)
-    centroids = [rng.random((stage.units, *stage.surface_shape)) for stage in stages]
-    parameters = Parameters.of(centroids, [np.full(3, 1.2), np.full(2, np.inf)])
+    stages, parameters = two_layers_for_long_recordings(tau)
     batch = pack(long_recording(length), np.array([0, 1]))
     expected, found = (one.infer(stages, parameters, batch, trace=True) for one in (reference, engine))
     np.testing.assert_array_equal(found.kept, expected.kept)
