@@ -43,7 +43,7 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     "rule*": ["tests/test_rule*.py", "tests/engines/test_reference*.py"],
     "layers*": ["tests/test_layers*.py", "tests/engines/test_reference*.py"],
     "events*": ["tests/test_events*.py", "tests/events/**/test_*.py"],
-    "metrics*": ["tests/test_metrics*.py", "tests/metrics/**/test_*.py", "tests/test_cost*.py"],
+    "metrics*": ["tests/test_metrics*.py", "tests/metrics/**/test_*.py"],
     "modelfile*": ["tests/test_modelfile*.py", "tests/modelfile/**/test_*.py"],
     "network*": ["tests/test_network*.py", "tests/network/**/test_*.py", "tests/test_sequences*.py"],
     "inference*": ["tests/test_cost*.py", "tests/test_network*.py"],
