@@ -5,34 +5,26 @@ import pytest
 
 pytest.importorskip("cupy", reason="the CUDA engine needs CuPy")
 
-from tests.engines.edges import (
-    LAYERS,
-    LENGTHS,
-    long_recording,
-    one_event,
-    pushed_by_second_event,
-    two_layers,
-    two_layers_for_long_recordings,
-)
+from tests.engines import edges
 from tests.gpu.checks import check_decisions, cuda
 from timesurf.engines import pack
 from timesurf.rule import Rule
 
-LAYER = pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
+LAYER = pytest.mark.parametrize("layer", edges.LAYERS.values(), ids=edges.LAYERS)
 CLOSE = 1e-4
 
 
 def taught(layer, centroids, thresholds, **rates):
-    stages, parameters = two_layers(layer, centroids, thresholds)
-    cuda.learn_batch(stages, parameters, Rule(**rates), one_event())
+    stages, parameters = edges.two_layers(layer, centroids, thresholds)
+    cuda.learn_batch(stages, parameters, Rule(**rates), edges.one_event())
     return parameters[0].thresholds
 
 
 @LAYER
 def test_an_event_exactly_at_the_threshold_is_rejected(layer):
     for threshold, kept in ((0.5, [[0, 0]]), (0.5 + CLOSE, [[1, 1]])):
-        stages, parameters = two_layers(layer, [0.5, -4.0], [threshold, 9.0])
-        assert cuda.infer(stages, parameters, one_event()).kept.tolist() == kept
+        stages, parameters = edges.two_layers(layer, [0.5, -4.0], [threshold, 9.0])
+        assert cuda.infer(stages, parameters, edges.one_event()).kept.tolist() == kept
 
 
 @LAYER
@@ -62,12 +54,12 @@ def test_a_unit_without_a_threshold_pushes_back_those_that_have_one(layer):
 
 @pytest.mark.parametrize(("fall", "competes"), [(0.7e-6, True), (1.4e-6, False)])
 def test_units_compete_down_to_the_slack_and_no_further(fall, competes):
-    both, alone = (pushed_by_second_event(cuda, "learn_batch", fall, events=n) for n in (2, 1))
+    both, alone = (edges.pushed_by_second_event(cuda, "learn_batch", fall, events=n) for n in (2, 1))
     assert (both < alone) == competes
 
 
 @pytest.mark.parametrize("tau", [10.0, 2.0**28])
-@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("length", edges.LENGTHS)
 def test_long_recordings_are_decided_as_in_the_reference(tau, length):
-    stages, parameters = two_layers_for_long_recordings(tau)
-    check_decisions(stages, parameters, pack(long_recording(length)))
+    stages, parameters = edges.two_layers_for_long_recordings(tau)
+    check_decisions(stages, parameters, pack(edges.long_recording(length)))
