@@ -46,18 +46,34 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     "metrics*": ["tests/test_metrics*.py", "tests/metrics/**/test_*.py"],
     "modelfile*": ["tests/test_modelfile*.py", "tests/modelfile/**/test_*.py"],
     "network*": ["tests/test_network*.py", "tests/network/**/test_*.py", "tests/test_sequences*.py"],
-    "learning/*": ["tests/learning/**/test_*.py", "tests/test_network*.py"],
+    "inference*": ["tests/test_cost*.py", "tests/test_network*.py"],
+    "learning/split.py": ["tests/learning/test_split*.py", "tests/learning/test_edges*.py"],
+    "learning/adapt.py": ["tests/learning/test_edges*.py", "tests/learning/test_continual*.py"],
+    "learning/grow.py": ["tests/learning/test_edges*.py", "tests/learning/test_continual*.py"],
+    "learning/start.py": ["tests/test_cost*.py", "tests/test_network*.py"],
+    "learning/schedule.py": ["tests/learning/test_edges*.py", "tests/learning/test_trainer*.py"],
+    "learning/divergence.py": ["tests/learning/test_edges*.py", "tests/learning/test_trainer*.py"],
+    "learning/together.py": ["tests/learning/test_together*.py"],
+    "learning/*": [
+        "tests/learning/test_edges*.py",
+        "tests/learning/test_trainer*.py",
+        "tests/learning/test_checkpoints*.py",
+    ],
     "engines/reference.py": ["tests/engines/test_reference*.py", "tests/test_rule*.py"],
     "engines/data.py": ["tests/engines/test_data*.py", "tests/engines/test_*.py", "tests/test_network*.py"],
     "engines/cpu/*": ["tests/engines/cpu/**/test_*.py", "tests/engines/test_against*.py", "tests/test_determinism*.py"],
+    "live/session.py": ["tests/live/test_ties*.py", "tests/live/test_session*.py"],
     "live/*": ["tests/live/**/test_*.py"],
     "transforms/*": ["tests/test_transforms*.py", "tests/transforms/**/test_*.py"],
+    "results/decisions.py": ["tests/results/test_decisions*.py"],
+    "results/run.py": ["tests/results/test_run*.py", "tests/learning/test_commands*.py"],
+    "results/machine.py": ["tests/results/test_machine*.py", "tests/learning/test_commands*.py"],
     "results/*": ["tests/results/**/test_*.py"],
 }
 OUTSIDE = [  # not the core
-    "__init__.py", "__main__.py", "errors.py", "times.py", "estimator*", "presets*", "baselines/*", "bench/*", "cli/*",
-    "datasets/*", "io/*", "paper/*", "plots/*", "report/*", "search/*", "storage/*", "engines/__init__.py",
-    "engines/cuda/*", "engines/dask/*",
+    "__init__.py", "__main__.py", "display.py", "errors.py", "times.py", "estimator*", "presets*", "baselines/*",
+    "bench/*", "cli/*", "datasets/*", "io/*", "paper/*", "plots/*", "report/*", "search/*", "storage/*",
+    "engines/__init__.py", "engines/cuda/*", "engines/dask/*",
 ]  # fmt: skip
 
 REASONS = {  # survivors that no test can catch: module and the line after the change, and why

@@ -14,10 +14,10 @@ MOST_USED = (
 )  # fmt: skip
 ROOMS = {  # "room.*" stands for every module of a room
     "Events and data": ("events", "times", "transforms", "io.*", "datasets.*"),
-    "The network and the rule": ("layers", "rule", "network", "estimator", "presets", "modelfile"),
+    "The network and the rule": ("layers", "rule", "network", "inference", "estimator", "presets", "modelfile"),
     "Learning": (
-        "learning.start", "learning.trainer", "learning.adapt", "learning.grow", "learning.checkpoints",
-        "learning.together",
+        "learning.start", "learning.split", "learning.schedule", "learning.trainer", "learning.checkpoints",
+        "learning.adapt", "learning.grow", "learning.together",
     ),
     "Search": ("search", "search.space"),
     "Live streams": ("live.session", "live.backlog"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,21 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.engines import Engine, Options, Outcome, Parameters, TakesDataSet, Trace, pack
-from timesurf.errors import EventError
+from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
-from timesurf.layers import Stage
+from timesurf.layers import Stage, Window
 
 Array = NDArray[Any]
 _EVENTS_AT_ONCE = 1 << 22  # packed for an engine at one time: bounds memory beyond the data
+_RECORDINGS_AT_ONCE = 1 << 12  # each has votes for every class, of which there may be many
 _TRACED_AT_ONCE = 1 << 19  # events: a trace is large
+_MOST_NUMBERS = 1 << 27  # of all centroids, in float64: 1 GiB; engines work on copies of them
+_MOST_PER_EVENT = 1 << 23  # multiplications of a Window layer: a core then runs about a thousand events per second
 
 
 def parts(recordings: Recordings, batch_size: int | None, events: int | None = None) -> Iterator[slice]:
-    """Slices of recordings for an engine: of `batch_size` recordings, or of a bounded number of events."""
+    """Slices of recordings for an engine: of `batch_size` recordings, or of as many as a bounded memory allows."""
     if batch_size is not None:
         yield from (slice(r, r + batch_size) for r in range(0, len(recordings), batch_size))
         return
-    yield from recordings.parts(events or _EVENTS_AT_ONCE)
+    for part in recordings.parts(events or _EVENTS_AT_ONCE):
+        firsts = range(part.start, part.stop, _RECORDINGS_AT_ONCE)
+        yield from (slice(r, min(r + _RECORDINGS_AT_ONCE, part.stop)) for r in firsts)
 
 
 def check_input(stages: tuple[Stage, ...], recordings: Any) -> None:
@@ -41,6 +47,24 @@ def check_input(stages: tuple[Stage, ...], recordings: Any) -> None:
             f"The recordings have field {recordings.field} and {recordings.polarities} polarities; "
             f"this network takes {field} and {polarities}."
         )
+
+
+def check_size(stages: tuple[Stage, ...]) -> None:
+    """Refuse a network that would take minutes or more memory than most machines have, before anything is allocated."""
+    for k, stage in enumerate(stages, start=1):
+        numbers = stage.units * math.prod(stage.surface_shape)
+        layer = f"Layer {k}, {stage.units:,} units over {' x '.join(map(str, stage.surface_shape))}"
+        if isinstance(stage.layer, Window) and numbers > _MOST_PER_EVENT:
+            raise SettingError(
+                f"{layer}, needs {numbers:,} multiplications per event; at most {_MOST_PER_EVENT:,} are accepted. "
+                "Use a smaller window, fewer units, or fewer polarities (transforms.merge_polarities)."
+            )
+        if numbers > _MOST_NUMBERS:
+            raise SettingError(
+                f"{layer}, has {numbers:,} centroid entries, {8 * numbers / 2**30:,.1f} GiB; at most "
+                f"{_MOST_NUMBERS:,} are accepted. Crop the events (transforms.crop), use fewer units "
+                "in the layer below or fewer classes, or reduce the field by a Tile layer below."
+            )
 
 
 def class_numbers(classes: Array, recordings: Recordings) -> Array:
@@ -65,8 +89,11 @@ def infer(
     """Run all recordings, as many at a time as the engine takes."""
     if isinstance(engine, TakesDataSet):
         return engine.infer_all(stages, parameters, recordings, options)
-    batches = (pack(recordings[part]) for part in parts(recordings, None))
-    return Outcome.joined([engine.infer(stages, parameters, batch, options) for batch in batches])
+    whole = Outcome.blank(stages, recordings.counts)
+    for part in parts(recordings, None):
+        found = engine.infer(stages, parameters, pack(recordings[part]), options)
+        whole.kept[part], whole.votes[part] = found.kept, found.votes
+    return whole
 
 
 def trace(

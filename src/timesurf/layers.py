@@ -1,10 +1,12 @@
 """What a network is made of: layers of centroids, each over a neighbourhood of its input field.
 
-| neighbourhood  | surface of an event                          | output coordinates    |
-|----------------|----------------------------------------------|-----------------------|
-| `Window(size)` | the box of side `size` centred on the event  | its own // `stride`   |
-| `Tile(shape)`  | the block, of a fixed grid, that it is in    | the block's           |
-| `Full()`       | the whole field                              | none                  |
+==============  ===========================================  ===================
+neighbourhood   surface of an event                          output coordinates
+==============  ===========================================  ===================
+`Window(size)`  the box of side `size` centred on the event  its own // `stride`
+`Tile(shape)`   the block, of a fixed grid, that it is in    the block's
+`Full()`        the whole field                              none
+==============  ===========================================  ===================
 
 A layer defines where a neighbourhood lies (`corner`, `box`) and where its output goes (`output`); engines do the rest.
 """

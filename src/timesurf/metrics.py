@@ -94,6 +94,39 @@ def event_accuracy(votes: Array, label: Array) -> float:
     return float(event_shares(votes, label).mean())
 
 
+def labelled_event_accuracy(votes: Array, label: Array) -> float:
+    """`event_accuracy` of the recordings with a label (-1: none), without a copy of their votes; NaN without any."""
+    known = label >= 0
+    return float(event_shares(votes, np.where(known, label, 0))[known].mean()) if known.any() else float("nan")
+
+
+def on_label(outcome: Outcome, label: Array) -> Outcome:
+    """An outcome with two columns of votes, those on the right class and all others: enough for event accuracy.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        What came out of some recordings.
+    label : array of int, shape (recordings,)
+        Numbers of the right classes, -1 where unknown: all votes are then in the second column.
+
+    Returns
+    -------
+    Outcome
+        Its size does not depend on the number of classes. The right class is now number 0.
+
+    Examples
+    --------
+    >>> outcome = Outcome(np.array([9]), np.array([[6]]), votes=np.array([[1, 0, 5]]))
+    >>> on_label(outcome, np.array([2])).votes
+    array([[5, 1]])
+
+    """
+    right = np.where(label >= 0, outcome.votes[np.arange(len(label)), label], 0)
+    votes = np.stack([right, outcome.votes.sum(axis=1) - right], axis=1)
+    return Outcome(outcome.events, outcome.kept, votes)
+
+
 def recording_accuracy(votes: Array, label: Array) -> float:
     """Fraction of recordings classified correctly (see `decide`).
 
@@ -141,13 +174,15 @@ def running_decisions(vote: Array, offsets: Array, after: Array, classes: int) -
     array([[-1,  1,  0]])
 
     """
-    votes = np.zeros((len(offsets) - 1, len(after), classes), dtype=np.int64)
-    for of_recording, (first, last) in zip(votes, itertools.pairwise(offsets), strict=True):
+    decided = np.empty((len(offsets) - 1, len(after)), dtype=np.int64)
+    for of_recording, (first, last) in zip(decided, itertools.pairwise(offsets), strict=True):
+        votes = np.zeros((len(after), classes), dtype=np.int64)  # of one recording at a time: classes may be many
         ends = np.minimum(first + after, last)
-        for counts, (a, b) in zip(of_recording, itertools.pairwise((first, *ends)), strict=True):
+        for counts, (a, b) in zip(votes, itertools.pairwise((first, *ends)), strict=True):
             some = vote[a:b]
             counts += np.bincount(some[some >= 0], minlength=classes)
-    return decide(votes.cumsum(axis=1)).classes
+        of_recording[:] = decide(votes.cumsum(axis=0)).classes
+    return decided
 
 
 def silent(votes: Array) -> int:
@@ -169,17 +204,49 @@ def kept_by_layer(outcome: Outcome) -> Array:
 
 
 def sparsity(trace: Trace) -> Array:
-    """Mean |S| of each layer over the output events: 1 if one unit fires at a time, 0 if all fire together."""
+    """Mean of ``|S|`` of each layer over the output events: 1 if one unit fires at a time, 0 if all fire together."""
     S = trace.S[~np.isnan(trace.S[:, -1])]
     return np.abs(S).mean(axis=0) if len(S) else np.full(trace.S.shape[1], np.nan)
 
 
+def confusion_counts(votes: Array, label: Array) -> Array:
+    """Count recordings by true class and decision, only the pairs that occur: linear in recordings, not in classes^2.
+
+    Parameters
+    ----------
+    votes : array of int, shape (recordings, classes)
+        Output events per class.
+    label : array of int, shape (recordings,)
+        Numbers of the right classes; recordings with -1, no label, are left out.
+
+    Returns
+    -------
+    array of int, shape (pairs, 3)
+        True class, decision (`SILENT` for none) and number of recordings, in ascending order.
+
+    Examples
+    --------
+    >>> confusion_counts(np.array([[8, 2], [0, 5], [3, 1], [0, 0]]), label=np.array([0, 1, 0, 1]))
+    array([[ 0,  0,  2],
+           [ 1, -1,  1],
+           [ 1,  1,  1]])
+
+    """
+    known = label >= 0
+    pairs = np.stack([label[known], decide(votes).classes[known]], axis=1)
+    pairs, counts = np.unique(pairs, axis=0, return_counts=True)
+    return np.column_stack([pairs, counts])
+
+
 def confusion(votes: Array, label: Array) -> Array:
-    """Count recordings by true class (rows) and decision (columns); the last column counts silent recordings."""
+    """Count recordings by true class (rows) and decision (columns); the last column counts silent recordings.
+
+    The table has classes x (classes + 1) numbers; for many classes `confusion_counts` has those that are not 0.
+    """
     classes = votes.shape[1]
-    decided = decide(votes).classes
     table = np.zeros((classes, classes + 1), dtype=np.int64)
-    np.add.at(table, (label, np.where(decided == SILENT, classes, decided)), 1)
+    true, decided, counts = confusion_counts(votes, label).T
+    table[true, decided] = counts  # SILENT, -1, is the last column
     return table
 
 
@@ -238,7 +305,7 @@ def summary(outcome: Outcome, label: Array | None = None) -> dict[str, Any]:
     -------
     dict
         `kept`, `kept_by_layer`, `silent`, `recordings`, `events`; and over the recordings with a known label, if there
-        are any, `event_accuracy`, `recording_accuracy` and `confusion`.
+        are any, `event_accuracy` and `recording_accuracy`. Which classes are confused: `confusion_counts`.
 
     """
     result: dict[str, Any] = {
@@ -249,11 +316,10 @@ def summary(outcome: Outcome, label: Array | None = None) -> dict[str, Any]:
         "events": int(outcome.events.sum()),
     }
     if label is not None and not (len(label) and (label < 0).all()):
-        votes, label = outcome.votes[label >= 0], label[label >= 0]
+        known, right = label >= 0, decide(outcome.votes).classes == label
         result |= {
-            "event_accuracy": event_accuracy(votes, label),
-            "recording_accuracy": recording_accuracy(votes, label),
-            "confusion": confusion(votes, label).tolist(),
+            "event_accuracy": labelled_event_accuracy(outcome.votes, label),
+            "recording_accuracy": float(right[known].mean()),
         }
     return result
 
@@ -263,10 +329,12 @@ def early(vote: Array, offsets: Array, label: Array, classes: int) -> tuple[Arra
 
     Parameters
     ----------
-    vote, offsets, classes
+    vote, offsets : array of int
         As for `running_decisions`.
     label : array of int, shape (recordings,)
         Numbers of the right classes.
+    classes : int
+        As for `running_decisions`.
 
     Returns
     -------

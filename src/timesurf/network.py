@@ -83,6 +83,7 @@ class Network:
             raise SettingError(f"dtype = {dtype!r} must be float32 or float64.")
         self.layers = tuple(layers)
         self.stages: tuple[Stage, ...] = stack(self.layers, field, polarities, len(self.classes))
+        inference.check_size(self.stages)
         self.rule = rule or Rule()
         self.rule.per_layer(len(self.stages))  # raises now if it has rates for another number of layers
         self.engine, self.deterministic, self.seed = engine, deterministic, seed
@@ -339,9 +340,7 @@ class Network:
         label = self.class_numbers(recordings)
         if (label < 0).all():
             raise EventError("These recordings have no labels to compare with.")
-        figures = metrics.summary(self.infer(recordings), label)
-        del figures["confusion"]  # a table, not a figure
-        return figures
+        return metrics.summary(self.infer(recordings), label)
 
     @property
     def _engine(self) -> Engine:

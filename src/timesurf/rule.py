@@ -1,13 +1,13 @@
 """Sup3r, the learning rule: its parameters and its equations, once, in the paper's names.
 
 Every layer learns from each event that reaches the last layer. At the place where layer k emitted, `ftv` contains how
-recently each of its units fired (1: just now, 0: long ago or never). From it:
+recently each of its units fired (1: just now, 0: long ago or never). From it::
 
     S  = G (1 - mean of the other units' ftv)       G = +1: right class or no label, -1: wrong class
     dS = S - S of the layer's previous output at that place (0 before the first)
 
 Layer k learns from S and dS of layer k + 1, the last layer from its own. With ts the surface, f the unit that fired,
-dist_n the distance ||ts - c_n||:
+dist_n the distance ``||ts - c_n||``::
 
     c_f  += (alpha dS + beta S) (ts - c_f)
     th_f += (gamma dS + delta S) near(th_f, dist_f)

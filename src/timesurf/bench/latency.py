@@ -54,7 +54,7 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     engine.learn_online(network.stages, network.snapshot(), rule, batch)
     began = time.perf_counter()
     engine.learn_online(network.stages, network.snapshot(), rule, batch)
-    result["kernel_us_an_event"] = 1e6 * (time.perf_counter() - began) / len(batch.entry)
+    result["kernel_us_per_event"] = 1e6 * (time.perf_counter() - began) / len(batch.entry)
     return result
 
 
@@ -73,7 +73,7 @@ def _measure(session: Session, data: Any, size: int) -> dict[str, Any]:
     for packet in packets:
         taken.append(_timed(session.push, packet))
     figures = _percentiles(taken)
-    return {"packets": len(packets), **figures, "p50_an_event": figures["p50"] / size}
+    return {"packets": len(packets), **figures, "p50_per_event": figures["p50"] / size}
 
 
 def _timed(call: Callable[[Any], Any], packet: Any) -> float:

@@ -1,6 +1,6 @@
 """A cost model of a batch on many workers: computing, overhead and exchange, and when exchange dominates.
 
-With W workers a batch of B recordings of e events takes
+With W workers a batch of B recordings of e events takes::
 
     T(W, B) = B e / (v W)  +  a + b W  +  (W s(B) + W s(B / W)) / u
 

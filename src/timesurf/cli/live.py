@@ -165,12 +165,12 @@ def bench_latency(
     for column in ("events per packet", "p50", "p99", "p99.9", "longest", "p50 per event"):
         table.add_column(column, justify="right")
     for name, row in result["packets"].items():
-        figures = [row[figure] for figure in ("p50", "p99", "p99_9", "max", "p50_an_event")]
+        figures = [row[figure] for figure in ("p50", "p99", "p99_9", "max", "p50_per_event")]
         table.add_row(name, *(f"{figure:,.1f}" for figure in figures))
     console.print(table)
     console.print(
         f"An empty packet takes {result['empty_us']:.1f} us, the overhead of Python; "
-        f"the kernel alone takes {result['kernel_us_an_event']:.2f} us per event.",
+        f"the kernel alone takes {result['kernel_us_per_event']:.2f} us per event.",
         highlight=False,
     )
     write_json(json_file, result)

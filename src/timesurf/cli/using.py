@@ -31,7 +31,8 @@ from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.storage.atomic import replacing
 
-_SHOWN = 10  # files that could not be read, at most
+_SHOWN = 10  # files that could not be read, or mistakes, at most
+_MATRIX = 40  # classes in a confusion matrix, at most
 _FIGURES = {"recording_accuracy": "recording accuracy", "event_accuracy": "event accuracy", "kept": "events kept"}
 
 
@@ -58,16 +59,23 @@ def shown(result: dict[str, Any]) -> Table:
     return table
 
 
-def _confusion(result: dict[str, Any]) -> Table:
-    """The confusion matrix."""
-    counts = np.array(result["confusion"])
-    names = [str(name) for name in result["classes"]]
+def _confusion(names: list[str], counts: Any) -> Table:
+    """The confusion matrix from `metrics.confusion_counts`; of many classes, the most frequent mistakes."""
+    from timesurf import metrics
+
+    if len(names) > _MATRIX:
+        table = Table("true class", "predicted class", "recordings", title="The most frequent mistakes")
+        wrong = counts[counts[:, 0] != counts[:, 1]]
+        for true, decided, n in wrong[np.argsort(-wrong[:, 2], kind="stable")][:_SHOWN].tolist():
+            table.add_row(names[true], [*names, "silent"][decided], f"{n:,}")
+        return table
     table = Table(title="Recordings by true class (rows) and predicted class (columns)")
     table.add_column("")
-    for name in [*names, "silent"][: counts.shape[1]]:
+    for name in [*names, "silent"]:
         table.add_column(name, justify="right")
-    for name, row in zip(names, counts, strict=True):
-        table.add_row(name, *(str(n) if n else "." for n in row))
+    for true, name in enumerate(names):
+        row = dict(counts[counts[:, 0] == true, 1:].tolist())
+        table.add_row(name, *(str(row.get(decided, ".")) for decided in [*range(len(names)), metrics.SILENT]))
     return table
 
 
@@ -77,6 +85,7 @@ def evaluate(model: Model, data: Data, split: Split = "train", engine: Engine = 
 
     Example: timesurf evaluate digits.tsf more-digits.npz --json figures.json
     """
+    from timesurf import metrics
     from timesurf.network import Network
 
     check_writable(json_file)
@@ -85,10 +94,13 @@ def evaluate(model: Model, data: Data, split: Split = "train", engine: Engine = 
     needs_labels(recordings, data)
     if not recordings.labelled.any():
         raise EventError(f"{data}: no recording has a label to compare with; `timesurf predict` needs none.")
-    result = figures(network, recordings)
+    outcome = in_parts("classifying", recordings, network.infer)
+    result = figures(network, recordings, outcome)
     console.print(shown(result), highlight=False)
-    console.print(_confusion(result), highlight=False)
-    write_json(json_file, result | {"model": str(model), "data": data})
+    classes, counts = result["classes"], metrics.confusion_counts(outcome.votes, network.class_numbers(recordings))
+    console.print(_confusion([str(name) for name in classes], counts), highlight=False)
+    confusion = [[classes[true], [*classes, None][decided], n] for true, decided, n in counts.tolist()]
+    write_json(json_file, result | {"confusion": confusion, "model": str(model), "data": data})
 
 
 @app.command()

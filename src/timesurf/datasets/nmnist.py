@@ -1,7 +1,7 @@
 """N-MNIST (Orchard et al. 2015): digits seen by an event camera on three saccades, 34 x 34 pixels, both polarities.
 
 The official archives `Train.zip` and `Test.zip` unpack to `Train/0/00002.bin`, `Test/7/00001.bin` and so on: one folder
-per digit, one file per recording, 5 bytes per event:
+per digit, one file per recording, 5 bytes per event::
 
     x (8 bits), y (8), polarity (1), time in us (23)     big endian
 

@@ -2,7 +2,7 @@
 
 N-MNIST was recorded in this way: a camera on a pan-tilt unit in front of a screen with a digit, dark on a bright
 background. Here the picture moves over a field of pixels along the path of that camera. A pixel sees it through a lens
-that blurs,
+that blurs::
 
     L(x, t) = log(dark + 1 - (ink * blur)(x - path(t)))
 

@@ -39,7 +39,7 @@ def read(path: str | Path, *, field: Sequence[int] | None = None) -> Recordings:
     Parameters
     ----------
     path : str or Path
-        The file; its suffix tells the format.
+        The file; its suffix determines the format.
     field : sequence of int, optional
         (width, height); None: as the file states. A CSV file does not: then the smallest that holds the events.
 

@@ -21,7 +21,7 @@ from timesurf.engines import Batch, Engine, Parameters, Trace, Units, choose
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.layers import Stage
-from timesurf.learning.start import Start, check, first_centroids, sample_of
+from timesurf.learning.start import Start, check, first_centroids, hidden_trace, sample_of
 from timesurf.learning.state import Trainee
 
 Array = NDArray[Any]
@@ -107,10 +107,9 @@ def grow(
         )
         thresholds = np.concatenate([old[k].thresholds, np.full(len(new), math.inf)])
         grown.append(Units(centroids, thresholds, np.arange(stage.units) < len(before)))
-    if margin == math.inf:
+    if margin == math.inf or len(stages) == 1:
         return grown
-    trace = engine.infer(stages, grown, batch, trace=True).trace
-    assert trace is not None
+    trace = hidden_trace(engine, stages, grown, batch)
     for k in range(len(stages) - 1):
         by_new = ~grown[k].frozen[trace.winner[:, k]] & (trace.winner[:, k] >= 0)
         reach = trace.distance[by_new, k].max(initial=0) or np.nanmax(trace.distance[:, k], initial=1.0)

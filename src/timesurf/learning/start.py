@@ -1,5 +1,7 @@
 """First centroids and thresholds, layer by layer, from a small batch of recordings.
 
+Two starts::
+
     "mean"     c_j = (1 - zeta) mean(ts) + zeta mean(mean(ts)) U(0, 1): the paper's start
     "kmeans"   k-means of the surfaces in hidden layers, the mean surface of each class in the last
     "quick"    the same from fewer surfaces and one draw: seconds instead of a minute, as accurate in the end
@@ -19,10 +21,10 @@ from typing import Any, Literal, TypedDict, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.engines import Batch, Clusters, Engine, Options, Parameters, Units, choose, pack
+from timesurf.engines import Batch, Clusters, Engine, Options, Parameters, Trace, Units, choose, pack
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
-from timesurf.layers import Stage
+from timesurf.layers import Full, Stage
 from timesurf.learning.state import Trainee
 from timesurf.rule import Rule
 
@@ -32,6 +34,7 @@ Start = Literal["mean", "kmeans", "quick"]
 _KMEANS_SAMPLES = 50_000  # surfaces: more do not change the centroids of k-means
 _QUICK_SAMPLES = 100  # surfaces per unit of a quick start
 _KMEANS_ENTRIES = 1 << 24  # of all surfaces: fewer where they are large, or k-means takes minutes
+_LARGE = 1 << 20  # entries of a surface: in larger ones most entries never fire
 _one_at_a_time = threading.Lock()  # k-means on several threads sums in no fixed order
 
 
@@ -96,12 +99,18 @@ def initialise(
         parameters = with_layer(
             parameters, first_centroids(engine, stages, k, parameters, batch, rng, start, units, zeta)
         )
-    if margin < math.inf:
-        trace = engine.infer(stages, parameters, batch, trace=True).trace
-        assert trace is not None
+    if margin < math.inf and len(stages) > 1:
+        trace = hidden_trace(engine, stages, parameters, batch)
         for k in range(len(stages) - 1):
             parameters[k].thresholds[:] = margin * trace.distance[:, k].max()
     return parameters
+
+
+def hidden_trace(engine: Engine, stages: tuple[Stage, ...], parameters: Parameters, batch: Batch) -> Trace:
+    """What happened to every event in the hidden layers: the last, which may be large, is left out."""
+    trace = engine.infer(stages[:-1], Parameters(parameters[:-1]), batch, trace=True).trace
+    assert trace is not None
+    return trace
 
 
 def sample_of(recordings: Recordings, label: Array, sample: int, rng: np.random.Generator) -> Batch:
@@ -109,8 +118,9 @@ def sample_of(recordings: Recordings, label: Array, sample: int, rng: np.random.
     order = rng.permutation(len(label))
     rest = order[sample:]
     missing = np.setdiff1d(label[label >= 0], label[order[:sample]])
-    more = [rest[label[rest] == c][:1] for c in missing]
-    chosen = np.sort(np.concatenate([order[:sample], *more]))
+    classes, first = np.unique(label[rest], return_index=True)
+    more = rest[first[np.isin(classes, missing)]]
+    chosen = np.sort(np.concatenate([order[:sample], more]))
     return pack(recordings[chosen], label[chosen])
 
 
@@ -168,10 +178,15 @@ def mean_start(
 
 
 def mean_surface(engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch) -> Array:
-    """Mean of the surfaces that reach the last of these stages, which has no parameters yet.
+    """Mean of the surfaces that reach the last of these stages, which has no parameters yet."""
+    large = isinstance(stages[-1].layer, Full) and math.prod(stages[-1].surface_shape) > _LARGE
+    return (_mean_of_used if large else _mean_of_all)(engine, stages, below, batch)
 
-    A single unit at 0 with S = 1 moves by exactly the sum of the surfaces. So the batch rule computes it, and no
-    surface of a `Full` layer, which may have a million entries, is ever stored.
+
+def _mean_of_all(engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch) -> Array:
+    """`mean_surface` by the batch rule: a single unit at 0 with S = 1 moves by exactly the sum of the surfaces.
+
+    So no surface of a `Full` layer, which may have a million entries, is ever stored.
     """
     alone = (*stages[:-1], replace(stages[-1], units=1))
     total = with_layer(below, np.zeros((1, *alone[-1].surface_shape)))
@@ -179,6 +194,28 @@ def mean_surface(engine: Engine, stages: Sequence[Stage], below: Parameters, bat
     add_up = Rule(alpha=0, beta=(*(0,) * (len(stages) - 1), 1), gamma=0, delta=0)
     outcome = engine.learn_batch(alone, total, add_up, unlabelled, Options(deterministic=True))
     mean: Array = total[-1].centroids[0] / max(int(outcome.votes.sum()), 1)
+    return mean
+
+
+def _mean_of_used(engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch) -> Array:
+    """`mean_surface` of a large `Full` layer: of the entries that occur only, since all others stay 0."""
+    stage, lower = stages[-1], tuple(stages[:-1])
+    *x, p = np.unravel_index(batch.entry, (*stages[0].field, stages[0].polarities))
+    place, arrives = tuple(x), np.ones(len(batch.entry), dtype=np.bool_)
+    if lower:
+        trace = engine.infer(lower, below, batch, trace=True).trace
+        assert trace is not None
+        p, arrives = trace.winner[:, -1], trace.passed == len(lower)
+        for below_it in lower:
+            place = below_it.layer.output(place)  # type: ignore[arg-type, assignment]  # works on arrays as on numbers
+    mean = np.zeros(stage.surface_shape)
+    if arrives.any():
+        entry = np.ravel_multi_index(tuple(v[arrives] for v in (*place, p)), stage.surface_shape)
+        used, entry = np.unique(entry, return_inverse=True)
+        offsets = np.concatenate([[0], np.cumsum(arrives)])[batch.offsets]
+        some = Batch(entry.astype(np.int32), batch.t[arrives], offsets, batch.label)
+        narrow = replace(stage, field=(len(used),), polarities=1)
+        mean.reshape(-1)[used] = _mean_of_all(engine, [narrow], Parameters(), some).ravel()
     return mean
 
 

@@ -53,7 +53,7 @@ class TrainingState:
     passes: int = 0  # finished
     done: int = 0  # recordings of the present pass
     kept: float | None = None  # moving average of the share of events output; None: as the history says
-    outcomes: list[Outcome] = field(default_factory=list)  # of the present pass
+    outcomes: list[Outcome] = field(default_factory=list)  # of the present pass, as `metrics.on_label` gives them
     clipped: int = 0  # how often the present pass put back what had diverged
     pace: float = 1.0  # factor of the rates: halved whenever training goes back
     good: Parameters | None = None  # to go back to: as the present pass began

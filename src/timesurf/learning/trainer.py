@@ -238,13 +238,13 @@ def one_pass(
         else:
             outcome = learn(learner.stages, parameters, now, pack(recordings[part], label[part]), options)
         check(before)
-        state.outcomes.append(outcome)
+        state.outcomes.append(metrics.on_label(outcome, label[part]))
         state.kept += KEPT_WEIGHT * (metrics.kept(outcome) - state.kept)
         state.done = min(part.stop, len(recordings))
         reached()
         if progress:
             progress(turn.progress(part, [outcome], [label[part]]))
-    return {"recordings": len(recordings), **_figures(Outcome.joined(state.outcomes), label)}
+    return {"recordings": len(recordings), **_figures(Outcome.joined(state.outcomes), np.where(label >= 0, 0, -1))}
 
 
 def side_by_side(
@@ -275,6 +275,4 @@ def side_by_side(
 
 def _figures(outcome: Outcome, label: Array) -> dict[str, float]:
     """Event accuracy on the labelled recordings, and the share of events kept."""
-    known = label >= 0
-    accuracy = metrics.event_accuracy(outcome.votes[known], label[known]) if known.any() else float("nan")
-    return {"event_accuracy": accuracy, "kept": metrics.kept(outcome)}
+    return {"event_accuracy": metrics.labelled_event_accuracy(outcome.votes, label), "kept": metrics.kept(outcome)}

@@ -45,12 +45,14 @@ def run(
 
     Parameters
     ----------
-    networks, seed, recordings, workers, progress
+    networks, seed, recordings : int
         As for `table1.run`.
     steps : tuple of int
         Recordings per step of the shift.
     unshifted : int
         Recordings without a shift, to which the trained network adapts; event accuracy is measured before and after.
+    workers, progress
+        As for `table1.run`.
 
     Returns
     -------

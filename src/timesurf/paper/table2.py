@@ -47,12 +47,14 @@ def run(
 
     Parameters
     ----------
-    networks, seed, workers, progress
+    networks, seed : int
         As for `table1.run`.
     tasks : int
         How many tasks, from 2 to 5.
     recordings : int
         Recordings of each task for training, and as many for testing.
+    workers, progress
+        As for `table1.run`.
 
     Returns
     -------

@@ -1,13 +1,15 @@
 """Pictures of events, of networks, of decisions, and of benchmarks. matplotlib is in the extra `plots`.
 
-| of             | functions                                                                     |
-|----------------|-------------------------------------------------------------------------------|
-| events         | `space_time`, `kept`, `surface`                                               |
-| a network      | `centroids`, `centroid`, `thresholds`                                         |
-| its decisions  | `separability`, `decision`, `confusion`, `matrix`, `early`, `learning_curves` |
-| an animation   | `animate`                                                                     |
-| benchmarks     | `compare_features`, `continual`, `digits`, `growth`, `incremental`,           |
-|                | `scaling`, `search`: each makes a whole figure                                |
+=============  =============================================================================
+of             functions
+=============  =============================================================================
+events         `space_time`, `kept`, `surface`
+a network      `centroids`, `centroid`, `thresholds`
+its decisions  `separability`, `decision`, `confusion`, `matrix`, `early`, `learning_curves`
+an animation   `animate`
+benchmarks     `compare_features`, `continual`, `digits`, `growth`, `incremental`,
+               `scaling`, `search`: each makes a whole figure
+=============  =============================================================================
 
 All others draw into the `ax` they are given, or into a new figure, and return the axes:
 `plots.decision(network, recording).figure.savefig("decision.png")`. Layers are numbered from 0, as in

@@ -4,15 +4,17 @@
 pictures are inside, and the page forbids itself any network request. It can be read without its script, with dark
 colours, on a phone and on paper. The same run gives the same page.
 
-| file           | what it does                                                             |
-|----------------|--------------------------------------------------------------------------|
-| `findings.py`  | figures of the run                                                       |
-| `sections.py`  | sections of the page, each with an explanation of its pictures           |
-| `decisions.py` | sections on decisions: kept events, mistakes, how soon, worst recordings |
-| `units.py`     | sections on units: centroids, what they fire for, thresholds             |
-| `searching.py` | sections of the report on a search                                       |
-| `pictures.py`  | curves, bars, points and images as SVG and PNG                           |
-| `markup.py`    | HTML in which all text is escaped unless it is HTML already              |
+==============  ========================================================================
+file            what it does
+==============  ========================================================================
+`findings.py`   figures of the run
+`sections.py`   sections of the page, each with an explanation of its pictures
+`decisions.py`  sections on decisions: kept events, mistakes, how soon, worst recordings
+`units.py`      sections on units: centroids, what they fire for, thresholds
+`searching.py`  sections of the report on a search
+`pictures.py`   curves, bars, points and images as SVG and PNG
+`markup.py`     HTML in which all text is escaped unless it is HTML already
+==============  ========================================================================
 """
 
 from __future__ import annotations

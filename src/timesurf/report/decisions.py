@@ -46,10 +46,11 @@ def confusions(found: Findings) -> Html:
     evaluated = found.evaluated
     if evaluated is None or not len(evaluated.known):
         return Html()
-    counts = metrics.confusion(evaluated.outcome.votes[evaluated.known], evaluated.label[evaluated.known])
-    top = _most_confused(found.classes, counts)
-    if len(counts) > _ROWS:
-        return tag("p", f"{len(counts):,} classes are too many for a matrix. ", top)
+    votes, label = evaluated.outcome.votes, evaluated.label
+    top = _most_confused(found.classes, metrics.confusion_counts(votes, label))
+    if len(found.classes) > _ROWS:
+        return tag("p", f"{len(found.classes):,} classes are too many for a matrix. ", top)
+    counts = metrics.confusion(votes, label)
     how = (
         "Rows are true classes, columns predicted ones. Blue cells are correct, orange cells mistakes; the stronger "
         "the colour, the larger the share of the row."
@@ -87,14 +88,12 @@ def _outcome(predicted: str, right: bool) -> str:
 
 
 def _most_confused(classes: Sequence[str], counts: Array) -> Html:
-    """The five most frequent mistakes in words."""
-    wrong = counts[:, :-1].copy()
-    np.fill_diagonal(wrong, 0)
-    order = np.argsort(-wrong, axis=None, kind="stable")[:5]
-    pairs = [np.unravel_index(n, wrong.shape) for n in order if wrong.flat[n]]
-    if not pairs:
+    """The five most frequent mistakes in words, from `metrics.confusion_counts`."""
+    wrong = counts[(counts[:, 0] != counts[:, 1]) & (counts[:, 1] != metrics.SILENT)]
+    if not len(wrong):
         return escaped("No recording is classified as another class.")
-    most = [f"{classes[i]} classified as {classes[j]} ({wrong[i, j]:,})" for i, j in pairs]
+    order = np.argsort(-wrong[:, 2], kind="stable")[:5]
+    most = [f"{classes[i]} classified as {classes[j]} ({n:,})" for i, j, n in wrong[order].tolist()]
     return escaped(f"Most confused: {', '.join(most)}.")
 
 
@@ -181,16 +180,18 @@ def _events(recording: Any, kept: Array) -> Html:
 
 def _decision(found: Findings, recording: Any, vote: Array, truth: int) -> Html:
     """Share of the votes so far over time, for the classes with most votes."""
-    shares = shares_so_far(vote, len(found.classes))
-    since = settled(shares)
-    if since is None:
+    kept = vote >= 0
+    if not kept.any():
         return tag("p", "No output event, so no decision.")
+    voted = np.unique(np.append(vote[kept], truth if truth >= 0 else vote[kept][0]))  # all other shares are 0
+    shares = shares_so_far(np.where(kept, np.searchsorted(voted, vote), -1), len(voted))
+    since = settled(shares)
     some = np.unique(np.linspace(0, len(vote) - 1, min(len(vote), _MOMENTS)).astype(int))
     ms = (recording.t - recording.t[0]) / 1e3
-    first = [c for c in np.argsort(-shares[-1], kind="stable")[:_NAMED] if shares[-1, c] or c == truth]
-    named = first if truth < 0 or truth in first else [*first, truth]
+    order = np.argsort(-shares[-1], kind="stable")
+    named = [c for n, c in enumerate(order) if (n < _NAMED and shares[-1, c]) or voted[c] == truth]
     lines = [
-        Curve(found.classes[c] + (" (true)" if c == truth else ""), shares[some, c], n, c == truth)
+        Curve(found.classes[voted[c]] + (" (true)" if voted[c] == truth else ""), shares[some, c], n, voted[c] == truth)
         for n, c in enumerate(named)
     ]
     if ms[some[-1]] <= 0:

@@ -1,5 +1,7 @@
 """The folder of a training run: its settings, its results, and the recordings held out to evaluate it.
 
+Its files::
+
     run.json        command, settings, seed, versions, machine, history of the passes, evaluation
     config.toml     the settings again, to repeat the run with `timesurf train DATA --config config.toml`
     model.tsf       the network

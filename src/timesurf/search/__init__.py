@@ -3,20 +3,24 @@
 Trials learn from one part of the recordings and are judged by a second. The best settings are then trained anew and
 reported on a third part, held out: no trial has seen it, and nothing was chosen by it.
 
-| file          | what it does                                                            |
-|---------------|-------------------------------------------------------------------------|
-| `space.py`    | what may change, and over which values                                  |
-| `trial.py`    | one network: trained, evaluated after every pass, pruned if behind      |
-| `workers.py`  | what runs trials: threads, or a Dask cluster                            |
-| `study.py`    | which trials are done and which come next, in a database                |
-| `findings.py` | what matters, what is best, its figures on recordings held out          |
+=============  ==================================================================
+file           what it does
+=============  ==================================================================
+`space.py`     what may change, and over which values
+`trial.py`     one network: trained, evaluated after every pass, pruned if behind
+`workers.py`   what runs trials: threads, or a Dask cluster
+`study.py`     which trials are done and which come next, in a database
+`findings.py`  what matters, what is best, its figures on recordings held out
+=============  ==================================================================
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -36,6 +40,7 @@ from timesurf.search.trial import Task
 from timesurf.search.workers import Workers, workers
 
 __all__ = ["Parts", "Range", "Space", "narrowed", "of_sentences", "run"]
+Crew = Callable[[], AbstractContextManager[Workers]]
 
 
 def of_sentences(recordings: int = 1000, seed: int = 0) -> Parts:
@@ -87,10 +92,8 @@ def run(
         Of each trial, in place of the preset's.
     only, fix, vary
         What may change; see `narrowed`.
-    storage : str, optional
-        Database of the study as a URL of SQLAlchemy's; None keeps it in memory.
-    name : str
-        Of the study in the database.
+    storage, name : str, optional
+        Database of the study as a URL of SQLAlchemy's, None keeps it in memory; and the study's name in it.
     engine, threads
         What computes a trial, and on how many cores; None: all, divided among `jobs`; one on Dask.
     jobs : int
@@ -120,88 +123,99 @@ def run(
     """
     optuna()
     if trials < 1 or jobs < 1 or networks < 1 or best < 0:
-        raise SettingError("trials, jobs and networks must be at least 1.")
-    began = time.perf_counter()
+        raise SettingError("trials, jobs and networks must be at least 1, best at least 0.")
     if dask is None:
         engines.load(engine)  # raises now if something is missing
-    about = machine.describe("cpu" if dask else engine) | {"optuna": version("optuna")}
+    began, about = time.perf_counter(), machine.describe("cpu" if dask else engine) | {"optuna": version("optuna")}
+    threads = threads or (max(about["cores"] // jobs, 1) if dask is None else 1)
+    space = narrowed(_of_passes(preset, passes), only=only, fix=fix, vary=vary)
+    problem = {"preset": space.preset.to_dict(), "space": space.to_dict(), "data": _described(parts), "seed": seed}
+    tasks = [Task(parts.learn, judge, engine, threads) for judge in _judges(parts)]
+    study = Study(space, problem, tasks[0].chance, storage, name)
+    seconds = None if minutes is None else 60 * minutes
+    trying = partial(study.run, trials=trials, seed=seed, seconds=seconds, grace=grace, report=report)
+    choosing, reporting = (partial(workers, task, jobs, dask) for task in tasks)
+    found = _searched(study, trying, choosing, reporting, best, range(seed + 1, seed + 1 + networks))
+    settings = {
+        "trials": trials, "name": name, "engine": engine, "threads": threads, "jobs": jobs, "networks": networks,
+    }  # fmt: skip
+    found |= _summary(study, seed)
+    return found | {"settings": settings | problem, "machine": about, "seconds": time.perf_counter() - began}
+
+
+def _of_passes(preset: Preset, passes: int | None) -> Preset:
+    """The preset with so many passes; its own number if None."""
     preset = preset if passes is None else replace(preset, passes=passes)
     if preset.passes < 1:
         raise SettingError("A trial needs at least one pass.")
-    space = narrowed(preset, only=only, fix=fix, vary=vary)
-    threads = threads or (max(about["cores"] // jobs, 1) if dask is None else 1)
-    learn, validation, held_out = _checked(parts)
-    task = Task(learn, validation, engine, threads)
-    data = {
-        name: {"recordings": len(some), "which": some.fingerprint()}
-        for name, some in (("learn", learn), ("validation", validation), ("held_out", held_out))
-    }
-    problem = {"preset": space.preset.to_dict(), "space": space.to_dict(), "data": data, "seed": seed}
-    study = Study(space, problem, task.chance, storage, name)
-    ends: dict[str, Any] = {}
-    try:
-        with workers(task, jobs, dask) as crew:
-            complete = study.run(
-                crew,
-                trials=trials,
-                seed=seed,
-                seconds=None if minutes is None else 60 * minutes,
-                grace=grace,
-                report=report,
-            )
-            if complete:
-                ends["finalists"] = _finals(crew, study, best, seed + 1, networks)
-        if complete:
-            with workers(Task(learn, held_out, engine, threads), jobs, dask) as crew:
-                ends["test"] = _reported(crew, space, ends["finalists"], seed + 1 + networks, networks)
-    except KeyboardInterrupt:
-        complete = False
-    rows = study.rows()
-    settings = {
-        "trials": trials,
-        "name": name,
-        "engine": engine,
-        "threads": threads,
-        "jobs": jobs,
-        "networks": networks,
-    }
-    return {
-        **ends,
-        "front": study.front(),
-        "importance": findings.importance(rows, space, seed),
-        "defaults": space.defaults,
-        "chance": task.chance,
-        "interrupted": study.interrupted(),
-        "trials": rows,
-        "settings": settings | problem,
-        "machine": about,
-        "seconds": time.perf_counter() - began,
-        "stopped": not complete,
-    }
+    return preset
 
 
-def _checked(parts: Parts) -> tuple[Recordings, Recordings, Recordings]:
-    """All three parts, or an error."""
+def _judges(parts: Parts) -> tuple[Recordings, Recordings]:
+    """The recordings to choose by and those to report on, or an error."""
     if parts.validation is None or parts.held_out is None:
         raise SettingError("A search needs recordings to choose by and others to report on: at least 3 of one class.")
-    return parts.learn, parts.validation, parts.held_out
+    return parts.validation, parts.held_out
 
 
-def _finals(crew: Workers, study: Study, best: int, seed: int, networks: int) -> list[dict[str, Any]]:
+def _described(parts: Parts) -> dict[str, Any]:
+    """Which recordings each part has: a study is continued only with the same."""
+    validation, held_out = _judges(parts)
+    named = {"learn": parts.learn, "validation": validation, "held_out": held_out}
+    return {name: {"recordings": len(some), "which": some.fingerprint()} for name, some in named.items()}
+
+
+def _searched(
+    study: Study,
+    trying: Callable[[Workers], bool],
+    choosing: Crew,
+    reporting: Crew,
+    best: int,
+    seeds: range,
+) -> dict[str, Any]:
+    """Run the trials, then the finalists, then the report; after Ctrl-C, as far as it came.
+
+    The networks of the report have as many seeds, those that follow `seeds`.
+    """
+    ends: dict[str, Any] = {}
+    try:
+        with choosing() as crew:
+            complete = trying(crew)
+            if complete:
+                ends["finalists"] = _finals(crew, study, best, seeds)
+        if complete:
+            with reporting() as crew:
+                later = range(seeds.stop, seeds.stop + len(seeds))
+                ends["test"] = _reported(crew, study.space, ends["finalists"], later)
+    except KeyboardInterrupt:
+        complete = False
+    return ends | {"stopped": not complete}
+
+
+def _summary(study: Study, seed: int) -> dict[str, Any]:
+    """All trials of a study, and what they show."""
+    rows = study.rows()
+    return {
+        "front": study.front(), "importance": findings.importance(rows, study.space, seed),
+        "defaults": study.space.defaults, "chance": study.chance, "interrupted": study.interrupted(), "trials": rows,
+    }  # fmt: skip
+
+
+def _finals(crew: Workers, study: Study, best: int, seeds: range) -> list[dict[str, Any]]:
     """Figures of the defaults, first, and of the best trials, from networks with new seeds; and which is chosen."""
     values = findings.finalists(study.rows(), study.space, best)
-    figures = findings.judged(crew, [study.space.settings(some) for some in values], range(seed, seed + networks))
+    figures = findings.judged(crew, [study.space.settings(some) for some in values], seeds)
     winner = findings.chosen(figures)
     return [
         {"values": some, **of, "chosen": n == winner} for n, (some, of) in enumerate(zip(values, figures, strict=True))
     ]
 
 
-def _reported(crew: Workers, space: Space, finalists: list[dict[str, Any]], seed: int, networks: int) -> dict[str, Any]:
+def _reported(crew: Workers, space: Space, finalists: list[dict[str, Any]], seeds: range) -> dict[str, Any]:
     """The chosen settings and the defaults, on recordings and with seeds that had no part in choosing."""
     values = next(one["values"] for one in finalists if one["chosen"])
     winner = space.settings(values)
-    defaults, chosen = findings.judged(crew, [space.preset, winner], range(seed, seed + networks))
+    defaults, chosen = findings.judged(crew, [space.preset, winner], seeds)
     gains = findings.gains(chosen, defaults)
     return {
         "values": values, "settings": winner.to_dict(), "defaults": defaults, "chosen": chosen, "gains": gains,

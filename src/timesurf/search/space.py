@@ -1,13 +1,15 @@
 """What a search may change: settings of a preset by name, each with the values it may take.
 
-| name                          | setting                                                                   |
-|-------------------------------|---------------------------------------------------------------------------|
-| `tau1`, `tau2`, ...           | decay of a layer's surfaces, us; 1 is the first layer                     |
-| `feedback_tau2`, ...          | decay of its feedback, us; the first layer's is not used                  |
-| `units1`, ...                 | units of a hidden layer                                                   |
-| `alpha` ... `d`               | the rule's; `alpha1`, `alpha2`, ... where the preset has one per layer    |
-| `batch_size`, `keep`          | of training; `batch_size` None is online                                  |
-| `margin`, `zeta`              | of the start                                                              |
+====================  ======================================================================
+name                  setting
+====================  ======================================================================
+`tau1`, `tau2`, ...   decay of a layer's surfaces, us; 1 is the first layer
+`feedback_tau2`, ...  decay of its feedback, us; the first layer's is not used
+`units1`, ...         units of a hidden layer
+`alpha` ... `d`       the rule's; `alpha1`, `alpha2`, ... where the preset has one per layer
+`batch_size`, `keep`  of training; `batch_size` None is online
+`margin`, `zeta`      of the start
+====================  ======================================================================
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Events in, other events out: what a recording goes through before a network sees it.
 
 Every function takes `Recordings` and returns new ones. Each also takes one structured array (x, y, t, p), as tonic
-provides, and then returns one, so that `functools.partial` makes it a step of a tonic `Compose`:
+provides, and then returns one, so that `functools.partial` makes it a step of a tonic `Compose`::
 
     Compose([partial(transforms.crop, corner=(3, 3), size=(28, 28)), transforms.merge_polarities])
 

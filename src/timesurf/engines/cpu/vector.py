@@ -46,6 +46,7 @@ def _as_float(typing_context, bits):
     return to(bits), build
 
 
+# One function per precision: the constants and the length of the sum differ; `overload` below chooses by type.
 @njit(fastmath=FASTMATH, error_model="numpy")
 def _decayed32(x):
     y = max(x, np.float32(-SILENT)) * np.float32(1.4426950408889634)

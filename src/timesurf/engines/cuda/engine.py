@@ -10,16 +10,18 @@ the tensor cores (blocks.cu); one of several `Window` layers below a `Full` laye
 other goes event by event (general.cu). Online learning changes weights after every event, which leaves nothing to do in
 parallel: it stays on the CPU.
 
-| module                      | what it has                                                                  |
-|-----------------------------|------------------------------------------------------------------------------|
-| `abi`                       | structs and constants that the host and the kernels share                    |
-| `layout`                    | how a layer lies on the card, from its geometry                              |
-| `general`, `blocks`, `deep` | the three paths: which networks each covers, its sizes, its kernels          |
-| `paths`, `work`             | which path a network takes; what a path needs                                |
-| `rates`                     | learning rates and time constants as the kernels want them                   |
-| `events`                    | events on the card, held there or streamed                                   |
-| `memory`, `launch`, `card`  | work space, how kernels are started, networks on the card                    |
-| `kmeans`                    | k-means on the card, for a start                                             |
+===========================  ===================================================================
+module                       what it has
+===========================  ===================================================================
+`abi`                        structs and constants that the host and the kernels share
+`layout`                     how a layer lies on the card, from its geometry
+`general`, `blocks`, `deep`  the three paths: which networks each covers, its sizes, its kernels
+`paths`, `work`              which path a network takes; what a path needs
+`rates`                      learning rates and time constants as the kernels want them
+`events`                     events on the card, held there or streamed
+`memory`, `launch`, `card`   work space, how kernels are started, networks on the card
+`kmeans`                     k-means on the card, for a start
+===========================  ===================================================================
 """
 
 from __future__ import annotations
