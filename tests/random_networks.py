@@ -67,11 +67,11 @@ def streams(draw, field, polarities, most_events=60):
 
 
 @st.composite
-def cases(draw):
+def cases(draw, most_layers=4):
     """A network with parameters somewhere among its surfaces, thresholds that reject some, events and labels."""
     field = tuple(draw(st.lists(st.integers(1, 7), min_size=1, max_size=3)))
     polarities = draw(st.integers(1, 3))
-    stages = stack(draw(networks(field)), field, polarities)
+    stages = stack(draw(networks(field, most_layers)), field, polarities)
     recordings = draw(streams(field, polarities))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     centroids, thresholds = [], []

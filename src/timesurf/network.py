@@ -288,7 +288,8 @@ class Network:
     def resized(self, units: Sequence[int], classes: Sequence[Any] | Array) -> Network:
         """A network like this one, without parameters, with so many units in its hidden layers and these classes."""
         hidden = [replace(layer, units=n) for layer, n in zip(self.layers, units, strict=False)]
-        last = self.layers[-1] if self.layers[-1].units is None else replace(self.layers[-1], units=len(classes))
+        last, each = self.layers[-1], self.stages[-1].units_per_class
+        last = last if last.units is None else replace(last, units=len(classes) * each)
         names = ("rule", "engine", "dtype", "threads", "deterministic", "seed")
         options: dict[str, Any] = {name: getattr(self, name) for name in names}
         return Network([*hidden, last], self.field, self.polarities, classes, **options)

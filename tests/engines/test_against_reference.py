@@ -100,6 +100,21 @@ def test_same_surfaces_in_every_layer(engine, case):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@given(case=cases(most_layers=1))
+@settings(max_examples=30)
+def test_float32_evidence_and_delta_steps_differ_only_in_rounding(engine, case):
+    """In one layer whose thresholds stay: a near-tie then changes neither shares nor what comes later."""
+    rule = replace(case.rule, last="delta", gamma=0, delta=0)
+    labels = np.random.default_rng(0).integers(0, case.stages[0].classes, len(case.batch))
+    batch, options = replace(case.batch, label=labels), Options("float32", temperature=rule.temperature)
+    expected, found = case.parameters.copy(), case.parameters.copy()
+    right = reference.learn_batch(case.stages, expected, rule, batch, options)
+    ours = engine.learn_batch(case.stages, found, rule, batch, options)
+    assert_same_parameters(found, expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(ours.evidence, right.evidence, rtol=1e-3, atol=1e-3 * len(batch.entry))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @given(case=cases())
 @settings(max_examples=30)
 def test_float32_differs_only_in_rounding(engine, case):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from timesurf import Network, Recordings, Sup3rClassifier
+from timesurf import Network, Recordings, Rule, Sup3rClassifier
 from timesurf.bench import workloads
 from timesurf.engines import Options, pack
 from timesurf.engines.cpu import engine as cpu
@@ -114,6 +114,21 @@ def test_two_workers_learn_the_same_bits_and_send_what_the_formula_says(client, 
         sent += 2 * down * (number < len(batches) - 1)
     assert (workers.batches, workers.sent, workers.received) == (len(batches), sent, received)
     np.testing.assert_array_equal(spread.infer(data).votes, here.infer(data).votes)
+
+
+def test_workers_learn_by_the_delta_rule_and_give_evidence_with_the_same_bits(client, data):
+    layers = [workloads.Window(5, units=6, tau=2e4, stride=3), workloads.Full(tau=2e4, units_per_class=2)]
+    network = Network(layers, data.field, data.polarities, range(10), rule=Rule(last="delta")).start(data[:20])
+    label, options = network.class_numbers(data), Options("float32", temperature=5.0)
+    workers, here, there = Workers(client), network.snapshot(), network.snapshot()
+    for _ in range(2):  # the second batch builds on sums that have travelled
+        cpu.learn_batch(network.stages, here, network.rule, pack(data, label), options)
+        workers.learn_part(network.stages, there, network.rule, data, label, options)
+    assert here.same(there)
+    found = workers.infer_all(network.stages, there, data, options)
+    expected = cpu.infer(network.stages, here, pack(data), options)
+    np.testing.assert_array_equal(found.votes, expected.votes)
+    np.testing.assert_array_equal(found.evidence, expected.evidence)
 
 
 def test_events_in_memory_travel_once(client, data, alone):
