@@ -92,7 +92,7 @@ class Card:
         kept : array
             Events that each layer let pass, (networks, recordings, layers).
         votes : array
-            Output events, (networks, recordings, units).
+            Output events, (networks, recordings, classes).
         """
         with self.stream:
             every = [slice(0, events.label.shape[1])]
@@ -208,7 +208,7 @@ class Card:
         for name, size in (("batch", 1), ("next", 2 * len(self.stages) * self.networks), ("output", self.networks)):
             memory.zeros(name, size, _INT)
         memory.zeros("kept", counts.size * len(self.stages), _INT)
-        memory.zeros("votes", counts.size * self.stages[-1].units, _INT)
+        memory.zeros("votes", counts.size * self.stages[-1].classes, _INT)
         if "share" not in memory:
             memory.put("share", np.ones(self.networks, _FLOAT))
         return order
@@ -216,7 +216,7 @@ class Card:
     def _counted(self, order: Array) -> tuple[Array, Array]:
         """Kept and votes, in the order in which the recordings were given."""
         found = []
-        for name, columns in (("kept", len(self.stages)), ("votes", self.stages[-1].units)):
+        for name, columns in (("kept", len(self.stages)), ("votes", self.stages[-1].classes)):
             values = self._memory[name][: order.size * columns].get().reshape(*order.shape, columns)
             as_given = np.empty(values.shape, np.int64)
             np.put_along_axis(as_given, order[..., None], values, axis=1)

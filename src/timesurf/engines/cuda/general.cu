@@ -151,7 +151,9 @@ __device__ __forceinline__ void clear(State& s, int* scratch, int lane) {
   }
 }
 
-struct Counts { int votes[SHAPE[TOP].lanes], kept[LAYERS]; };
+constexpr int CLASS_LANES = (CLASSES + 31) / 32;   // classes per lane
+
+struct Counts { int votes[CLASS_LANES], kept[LAYERS]; };
 
 template <bool LEARN, bool TRACE>
 __device__ __forceinline__ void run_events(const Args& a, State& s, Counts& counts, int* scratch, Spot* ts, Log log, Sum* shared, int q, long long out, int lane) {
@@ -172,7 +174,7 @@ __device__ __forceinline__ void run_events(const Args& a, State& s, Counts& coun
     if (passed < LAYERS) continue;
     const int f = s.fired[TOP];
     #pragma unroll
-    for (int u = 0; u < SHAPE[TOP].lanes; u++) counts.votes[u] += lane + 32 * u == f;
+    for (int u = 0; u < CLASS_LANES; u++) counts.votes[u] += lane + 32 * u == class_of(f);
     if (LEARN || TRACE) {
       __syncwarp();
       judge_all<0, TRACE>(a, s, scratch, lane, sign_of(label, f), at);
@@ -185,8 +187,8 @@ __device__ __forceinline__ void run_events(const Args& a, State& s, Counts& coun
 template <bool LEARN>
 __device__ __forceinline__ void write_counts(const Args& a, const Counts& counts, int network, long long out, int lane) {
   #pragma unroll
-  for (int u = 0; u < SHAPE[TOP].lanes; u++)
-    if (lane + 32 * u < SHAPE[TOP].units) a.votes[out * SHAPE[TOP].units + lane + 32 * u] = counts.votes[u];
+  for (int u = 0; u < CLASS_LANES; u++)
+    if (lane + 32 * u < CLASSES) a.votes[out * CLASSES + lane + 32 * u] = counts.votes[u];
   #pragma unroll
   for (int k = 0; k < LAYERS; k++) if (lane == 0) a.kept[out * LAYERS + k] = counts.kept[k];
   if (LEARN && lane == 0) atomicAdd(a.output + network, counts.kept[TOP]);

@@ -169,7 +169,8 @@ def row(stage: Stage) -> int:
 def _sizes(stage: Stage, lies: Layout) -> dict[str, Any]:
     """Values of Shape that follow from the layer alone."""
     return {
-        "dimensions": len(stage.field), "out_dimensions": len(lies.out), "units": stage.units, "row": row(stage),
+        "dimensions": len(stage.field), "out_dimensions": len(lies.out), "units": stage.units,
+        "per_class": stage.units_per_class, "row": row(stage),
         "lanes": -(-stage.units // 32), "polarities": stage.polarities, "entries": _entries(stage),
         "field": stage.field, "side": lies.side, "pad": lies.pad, "cell": lies.cell, "stride": lies.stride,
         "out": lies.out, "out_stride": lies.out_stride,
