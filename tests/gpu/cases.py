@@ -10,10 +10,11 @@ from timesurf.layers import Full, Tile, Window, stack
 from timesurf.rule import Rule
 
 
-def draw(seed, most_units=5, most_events=120, *, windows=0):
+def draw(seed, most_units=5, most_events=120, *, windows=0, last="sup3r"):
     """Stages, parameters among the surfaces, a rule and a batch with ties in time and empty recordings.
 
     windows : that many Window layers below one Full layer, which have paths of their own; 0: any layers
+    last : how the last layer learns; the delta rule always takes the general path
     """
     rng = np.random.default_rng(seed)
     field = tuple(int(n) for n in rng.integers(1, 8, rng.integers(1, 4)))
@@ -43,7 +44,10 @@ def draw(seed, most_units=5, most_events=120, *, windows=0):
         parameters.append(Units(centroids, th, rng.random(stage.units) < 0.2))
     rates = {name: tuple(rng.uniform(0.001, 0.05, len(stages))) for name in ("alpha", "beta", "gamma", "delta")}
     kernel, competition = str(rng.choice(["border", "centre"])), bool(rng.random() < 0.7)
-    rule = Rule(**rates, d=float(rng.uniform(0.1, 1.0)), kernel=kernel, competition=competition)
+    rule = Rule(
+        **rates, d=float(rng.uniform(0.1, 1.0)), kernel=kernel, competition=competition, last=last,
+        temperature=float(rng.choice([0.3, 2.0, 10.0])),
+    )  # fmt: skip
     counts = rng.integers(0, most_events, rng.integers(1, 9)) * (rng.random() < 0.95)
     events, offsets = int(counts.sum()), np.cumsum([0, *counts])
     coords = [rng.integers(0, n, events) for n in field]
@@ -54,7 +58,7 @@ def draw(seed, most_units=5, most_events=120, *, windows=0):
 
 
 def _stride(rng, dimensions):
-    """None in half of the cases, else the same for all dimensions, one for each, or the whole field."""
+    """1 in half of the cases, else the same for all dimensions, one for each, or the whole field."""
     kind = rng.integers(6)
     if kind < 3:
         return 1

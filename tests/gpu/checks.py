@@ -8,7 +8,7 @@ import pytest
 
 from tests.gpu.cases import draw
 from timesurf import Full, Network, Recordings, Rule, Window
-from timesurf.engines import reference
+from timesurf.engines import Options, reference
 from timesurf.engines.cuda import deep as cudadeep
 
 cupy = pytest.importorskip("cupy", reason="the CUDA engine needs CuPy")
@@ -56,6 +56,21 @@ def check_decisions(stages, parameters, batch):
         return
     np.testing.assert_array_equal(ours.votes, right.votes)
     np.testing.assert_array_equal(ours.kept, right.kept)
+
+
+def check_evidence(stages, parameters, batch, temperature):
+    """Evidence as the reference sums it, with a trace and without."""
+    options = Options(temperature=temperature)
+    right = reference.infer(stages, parameters, batch, options, trace=True)
+    plain = cuda.infer(stages, parameters, batch, options)
+    traced = cuda.infer(stages, parameters, batch, options, trace=True)
+    if parted(stages, parameters, batch, traced.trace, right.trace):
+        return
+    for ours in (plain, traced):
+        np.testing.assert_array_equal(ours.votes, right.votes)
+        outputs = right.votes.sum(axis=1, keepdims=True)  # each adds what rounding of its distances comes to
+        assert (np.abs(ours.evidence - right.evidence) <= 1e-3 * temperature * outputs + 1e-6).all()
+    assert cuda.infer(stages, parameters, batch).evidence is None
 
 
 def check_learning(stages, parameters, rule, batch, options):

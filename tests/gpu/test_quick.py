@@ -9,8 +9,18 @@ import pytest
 pytest.importorskip("cupy", reason="the CUDA engine needs CuPy")
 
 from tests.gpu.cases import draw
-from tests.gpu.checks import check_decisions, check_learning, cuda, deeper, digits, network_of, same_bits
+from tests.gpu.checks import (
+    check_decisions,
+    check_evidence,
+    check_learning,
+    cuda,
+    deeper,
+    digits,
+    network_of,
+    same_bits,
+)
 from timesurf.engines import Learner, Options, pack, reference
+from timesurf.engines.cuda import general
 from timesurf.rule import Rule
 
 
@@ -33,6 +43,17 @@ def test_decides_as_the_reference(path, seed):
 @pytest.mark.parametrize("path", ["general", "blocks", "layer by layer"])
 def test_learns_as_the_reference(path, seed, deterministic):
     check_learning(*case(path, seed), Options(deterministic=deterministic))
+
+
+@pytest.mark.parametrize("width", [1024, 3], ids=["written", "wide"])
+@pytest.mark.parametrize("seed", [1, 4])
+def test_learns_by_the_delta_rule_as_the_reference(seed, width, monkeypatch):
+    monkeypatch.setattr(general, "WIDE", width)
+    general.plan.cache_clear()
+    stages, parameters, rule, batch = draw(seed, most_units=40, windows=1, last="delta")
+    check_learning(stages, parameters, rule, batch, Options(deterministic=seed == 1))
+    check_evidence(stages, parameters, batch, rule.temperature)
+    general.plan.cache_clear()
 
 
 def test_surfaces_are_the_references():

@@ -24,6 +24,8 @@ def sources():
         for name, stages in (("three", DEEPER), ("four", FOUR)):
             path = deep(stages, learn=learn, shared=166_912, deterministic=deterministic)
             yield f"layer by layer, {name}, learn {learn}, deterministic {deterministic}", path.source
+    for name, stages in (("pooled", POOLED), ("pooled twice", POOLED_TWICE), ("sentences", SENTENCES)):
+        yield f"general, {name}, delta and evidence", plan(stages, True, delta=True, evidence=True).source
     pooled = blocks(POOLED, learn=True, group=2, shared=232_448)
     yield "blocks, pooled", pooled.source
     for learn in (True, False):

@@ -12,7 +12,6 @@ from timesurf.engines.cuda.general import plan
 from timesurf.engines.cuda.layout import layout
 from timesurf.layers import Stage, stack
 
-
 LAYERS = [
     (Window(3, units=2, tau=1), (4, 5)),
     (Window(5, units=2, tau=1), (1, 3)),

@@ -28,6 +28,8 @@ BLOCKS, DEEP, GENERAL = "blocks of events", "layer by layer", "general"
         (DIGITS, {"kind": "infer"}, BLOCKS),
         (DIGITS, {"kind": "trace"}, GENERAL),
         (DIGITS, {"open": False}, GENERAL),
+        (DIGITS, {"delta": True}, GENERAL),
+        (DEEPER, {"kind": "infer", "evidence": True}, GENERAL),
         (DIGITS, {"span": 1 << 24}, GENERAL),
         (DEEPER, {"span": 1 << 24}, GENERAL),
     ],
