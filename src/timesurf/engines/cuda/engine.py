@@ -7,8 +7,8 @@ made in fixed point instead, so that every run gives the same bits.
 
 There are three paths. A network of one `Window` and one `Full` layer takes 32 events of a recording at a time through
 the tensor cores (blocks.cu); one of several `Window` layers below a `Full` layer does so layer by layer (deep.cu); any
-other goes event by event (general.cu). Online learning changes weights after every event, which leaves nothing to do in
-parallel: it stays on the CPU.
+other goes event by event (general.cu), and so do the delta rule and evidence. Online learning changes weights after
+every event, which leaves nothing to do in parallel: it stays on the CPU.
 
 | module                      | what it has                                                                  |
 |-----------------------------|------------------------------------------------------------------------------|
