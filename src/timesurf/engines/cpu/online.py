@@ -173,7 +173,7 @@ def approach(layer, f, surface, gain, weights, step):
     add_scaled(weights.centroids, begin, gain, step.ts, surface, vectors)
 
 
-@compiled
+@inlined
 def move_all(layer, k, f, label, now, layout, settings, weights, lazy, memory, step):
     """C += alpha (r - q) (ts - c) of every unit of the last layer: the delta rule."""
     for u in range(layer.units):
