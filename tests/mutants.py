@@ -80,7 +80,7 @@ REASONS = {  # survivors that no test can catch: module and the line after the c
     ("engines/reference.py", "def supports(stages: Stages, *, online: bool = True) -> str:"): (
         "every network is supported, online or not"
     ),
-    ("engines/reference.py", "if rule is not None or learnt is not None:"): "both are given, or neither",
+    ("engines/reference.py", "if rule is not None or learned is not None:"): "both are given, or neither",
     (
         "engines/reference.py",
         "dist = np.sqrt(((ts - units.centroids) ** 2).reshape(stage.units, -2).sum(axis=1))",
