@@ -87,7 +87,7 @@ def test_every_changed_bit_of_the_tensors_and_of_their_description_is_found(tmp_
         ({"rule": {"alpha": None}}, {}, "alpha"),
         ({"rule": 5}, {}, "rule"),
         ({"dtype": "object"}, {}, "dtype"),
-        ({"field": [10**9, 10**9]}, {}, "shape"),
+        ({"field": [10**9, 10**9]}, {}, "entries"),
         ({"field": "wide"}, {}, "describes no network|shape"),
         ({"classes": ["a"]}, {}, "shape"),
         ({}, {"layer1.centroids": None}, "layer1.centroids is missing"),
@@ -148,7 +148,7 @@ def test_a_failed_write_leaves_the_old_model(tmp_path, monkeypatch):
         ({"layers": [{"kind": "Full", "tau": 10**400}]}, "tau"),
         (
             {"layers": [{"kind": "Tile", "shape": [1, 1], "units": 10**9, "tau": 1}, {"kind": "Full", "tau": 1}]},
-            "shape",
+            "entries",
         ),
         ({"layers": [{"kind": "Window", "size": 2.0, "units": 1, "tau": 1}]}, "size = 2.0 must be a whole number"),
         ({"rule": {"alpha": 10**400}}, "alpha"),

@@ -15,7 +15,7 @@ from timesurf.errors import EventError
 from timesurf.events import Recordings, axis_name, refusal
 from timesurf.network import Network
 from timesurf.rule import Rule
-from timesurf.times import Time, microseconds
+from timesurf.times import Time, time_constant
 
 Array = NDArray[Any]
 
@@ -58,7 +58,7 @@ class Session:
         self.network = network
         self.adapts = bool(adapt)
         rule = adapt if isinstance(adapt, Rule) else network.rule.for_adapting()
-        self._forget = 0.0 if vote_tau is None else -1.0 / microseconds(vote_tau, "vote_tau")
+        self._forget = 0.0 if vote_tau is None else -1.0 / time_constant(vote_tau, "vote_tau")
         self._start = network.snapshot()
         plan, _ = online.memory(network.stages, self._start)
         self._plan, self._fixed = plan, online.fixed(plan, network.stages, rule)
@@ -117,12 +117,12 @@ class Session:
         if not online.unpack(self._events, n, self._sizes, self._clock, self._wrong, self._entry, self._t):
             self._refuse(*self._wrong.tolist())
         self._offsets[1] = n
-        found = online.run(  # type: ignore[call-arg]
+        self.events += n  # before they are counted as kept: an interrupt may come between
+        found = online.run(
             self._entry, self._t, self._offsets, _UNLABELLED, 0, 0, False, self.adapts, *self._network,
             self._kept, self._counts, self._out, self._units, self._S,
         )  # fmt: skip
         online.tally(found, self._t, self._out, self._units, self._forget, self._clock, self._votes, self._ahead)
-        self.events += n
         ahead, share = self._ahead.tolist()
         out, units, S = self._out[:found].copy(), self._units[:found].copy(), self._S[:found].copy()
         return Heard(out, units, S, self._classes[int(ahead)] if ahead >= 0 else None, share)

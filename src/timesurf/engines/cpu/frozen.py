@@ -18,7 +18,6 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from numba import njit
 
 from timesurf.engines.cpu.layout import (
     BLOCK,
@@ -46,6 +45,7 @@ from timesurf.engines.cpu.layout import (
 )
 from timesurf.engines.cpu.vector import FASTMATH, LANE, VECTOR, add_scaled, copy_lane, decayed, elapsed, prefetch
 from timesurf.rule import SLACK
+from timesurf.storage.kernels import njit
 
 FAR = 1 << 18  # centroids of a layer that no longer fit in a core's own cache
 

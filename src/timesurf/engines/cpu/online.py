@@ -20,7 +20,6 @@ from math import exp, sqrt
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from timesurf.engines.cpu.layout import (
     BLOCK,
@@ -50,6 +49,7 @@ from timesurf.engines.cpu.vector import FASTMATH, VECTOR, add_scaled, decayed, e
 from timesurf.engines.data import Array, Batch, Outcome, Parameters
 from timesurf.layers import Full, Stage, Window
 from timesurf.rule import SLACK, Rule
+from timesurf.storage.kernels import njit
 
 SMALL = 64  # entries: up to here a surface is written out sooner than its dot products are followed
 REACH = 8.0  # tau: how far t0 may lie behind; e^8 is what rounding errors grow by

@@ -11,12 +11,12 @@ from __future__ import annotations
 from math import exp, sqrt
 
 import numpy as np
-from numba import njit
 
 from timesurf.engines.cpu.geometry import geometry
 from timesurf.engines.data import DEFAULT, Array, Batch, Options, Outcome, Parameters
 from timesurf.layers import Stage
 from timesurf.rule import SLACK, Rule
+from timesurf.storage.kernels import njit
 
 Stages = tuple[Stage, ...]
 
