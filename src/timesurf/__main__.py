@@ -7,7 +7,6 @@ print it: in a destructor, or in a function that was called from C.
 
 import signal
 import sys
-import threading
 from types import FrameType
 from typing import Any
 
@@ -29,35 +28,37 @@ def main() -> None:
         sys.exit(130)
     finally:
         if takes_interrupts:  # everything is written: what is left is waiting for threads
+            if hasattr(signal, "setitimer"):
+                signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise `KeyboardInterrupt`, or try again shortly if a module is being imported."""
+    """Raise `KeyboardInterrupt`, or try again shortly if a module is being imported or one was just not raised."""
     while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            _soon()
-            return
+        if frame.f_code.co_filename.startswith("<frozen importlib") or frame.f_code is _unraisable.__code__:
+            if _soon():
+                return
+            break
         frame = frame.f_back
     raise KeyboardInterrupt
 
 
 def _unraisable(about: Any) -> None:
     """Raise an interrupt again that Python could not pass on; show anything else as usual."""
-    if isinstance(about.exc_value, KeyboardInterrupt):
-        _soon()
-    else:
+    if not isinstance(about.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(about)
-
-
-def _soon() -> None:
-    """Interrupt the main thread again in a moment."""
-    if hasattr(signal, "pthread_kill"):  # wakes the main thread if it waits for something
-        timer = threading.Timer(_AGAIN, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT])
     else:
-        timer = threading.Timer(_AGAIN, signal.raise_signal, [signal.SIGINT])
-    timer.daemon = True
-    timer.start()
+        _soon()
+
+
+def _soon() -> bool:
+    """Interrupt the main thread again in a moment; False where there is no such timer (Windows)."""
+    if not hasattr(signal, "setitimer"):
+        return False
+    signal.signal(signal.SIGALRM, _interrupt)
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+    return True
 
 
 if __name__ == "__main__":

@@ -45,9 +45,9 @@ def test_a_device_is_not_replaced(device):
 
 
 def test_a_pipe_is_neither_read_nor_written(pipe):
-    with pytest.raises(OSError, match="Cannot write .*it is a pipe"):
+    with pytest.raises(OSError, match=r"Cannot write .*it is a pipe"):
         write(pipe)
-    with pytest.raises(OSError, match="Cannot read .*it is a pipe"):
+    with pytest.raises(OSError, match=r"Cannot read .*it is a pipe"):
         check_input(pipe)
     for read in (npz.read, sources.load, Network.load):
         with pytest.raises(OSError, match="it is a pipe"):

@@ -78,7 +78,7 @@ def test_a_container_with_a_folder_for_kernels_uses_it_quietly(container):
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
 def test_without_any_folder_each_process_compiles(container):
-    run, temporary = container
+    run, _ = container
     nowhere = "import tempfile\ndef none(): raise FileNotFoundError\ntempfile.gettempdir = none\n"
     code, said = run("-c", nowhere + FILTER)
     assert code == 0, said
