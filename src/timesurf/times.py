@@ -68,8 +68,8 @@ def time_constant(value: Time, name: str = "tau") -> float:
 
     Returns
     -------
-    float
-        Microseconds.
+    us : float
+        The same time.
 
     Raises
     ------
