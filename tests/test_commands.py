@@ -3,10 +3,8 @@
 import csv
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -208,23 +206,6 @@ def test_mistakes_end_with_a_message_code_2_and_no_file(words, why, folder, mode
     assert why in said
     assert "Traceback" not in said
     assert sorted(os.listdir(tmp_path)) == before
-
-
-def test_ctrl_c_saves_what_was_learned(folder, model, tmp_path):  # the model: kernels are compiled
-    words = ["train", folder / "two.npz", "--model", tmp_path / "m.tsf", "--preset", "sentences", "--passes", "100000"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "timesurf", *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    time.sleep(20)
-    process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=60)
-    assert process.returncode == 130, said
-    assert "the model so far" in " ".join(said.split())
-    assert len(Network.load(tmp_path / "m.tsf").history) > 0
-    assert json.loads((tmp_path / "m.tsf.run" / "run.json").read_text())["stopped"]
 
 
 @pytest.fixture

@@ -13,13 +13,15 @@ A layer defines where a neighbourhood lies (`corner`, `box`) and where its outpu
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 from timesurf.errors import SettingError
-from timesurf.times import Time, microseconds, readable
+from timesurf.events.checks import MOST_ENTRIES
+from timesurf.times import Time, readable, time_constant
 
 Place = tuple[int, ...]  # coordinates of an event, or sizes of a field: one number per dimension
 
@@ -37,9 +39,9 @@ class _Centroids:
         """Convert times to microseconds and sizes to integers."""
         if self.units is not None:
             object.__setattr__(self, "units", _whole(self.units, "units"))
-        object.__setattr__(self, "tau", microseconds(self.tau, "tau"))
+        object.__setattr__(self, "tau", time_constant(self.tau, "tau"))
         feedback = self.tau if self.feedback_tau is None else self.feedback_tau
-        object.__setattr__(self, "feedback_tau", microseconds(feedback, "feedback_tau"))
+        object.__setattr__(self, "feedback_tau", time_constant(feedback, "feedback_tau"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,8 +307,14 @@ def stack(
             raise SettingError(f"the last layer has {units} units for {classes_} classes: it needs {needed}.")
         tau, feedback_tau = float(layer.tau), float(layer.feedback_tau or layer.tau)
         stages.append(Stage(layer, units, tau, feedback_tau, place, polarities, per_class))
+        for what, sides in (("a field of", place), ("a neighbourhood of", layer.box(place))):
+            if math.prod(sides) * polarities > MOST_ENTRIES:
+                size = f"{' x '.join(map(str, sides))} with {polarities} polarities"
+                raise SettingError(
+                    f"layer {k + 1} ({type(layer).__name__}) has {what} {size}, more than {MOST_ENTRIES:,} entries: "
+                    "use a smaller field or fewer units below it."
+                )
         place, polarities = layer.output_field(place), units
-        stages[-1].surface_shape  # noqa: B018  raises if a Tile has other dimensions than its field
     return tuple(stages)
 
 

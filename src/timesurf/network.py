@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from timesurf import display, engines, inference, metrics, modelfile
 from timesurf.engines import Engine, Options, Outcome, Parameters, Trace, Units
-from timesurf.errors import EventError, ModelFileError, NotFittedError, SettingError
+from timesurf.errors import EventError, NotFittedError, SettingError
 from timesurf.events import Recordings
 from timesurf.layers import Layer, Stage, stack
 from timesurf.learning import adapt, best, grow, trainer
@@ -76,17 +76,16 @@ class Network:
         deterministic: bool = False,
         seed: int | None = 0,
     ) -> None:
-        self.classes = np.asarray(classes)
-        if self.classes.ndim != 1 or len(np.unique(self.classes)) != len(self.classes) or not len(self.classes):
-            raise SettingError(f"classes = {classes!r} must be a list of different labels, at least one.")
-        if dtype not in ("float32", "float64"):
-            raise SettingError(f"dtype = {dtype!r} must be float32 or float64.")
+        self.classes = modelfile.class_names(classes)
+        if dtype not in modelfile.DTYPES:
+            raise SettingError(f"dtype = {dtype!r} must be {' or '.join(modelfile.DTYPES)}.")
         self.layers = tuple(layers)
         self.stages: tuple[Stage, ...] = stack(self.layers, field, polarities, len(self.classes))
         inference.check_size(self.stages)
         self.rule = rule or Rule()
         self.rule.per_layer(len(self.stages))  # raises now if it has rates for another number of layers
-        self.engine, self.deterministic, self.seed = engine, deterministic, seed
+        self.engine, self.deterministic = engine, deterministic
+        self.seed = modelfile.seed_number(seed)
         self.dtype, self.threads = dtype, threads
         self.history: list[dict[str, Any]] = []
         self.fitting: dict[str, Any] = {}  # arguments of `fit` that the data chose
@@ -366,11 +365,7 @@ class Network:
     @classmethod
     def load(cls, path: str | Path, *, engine: str | Engine = "cpu") -> Network:
         """A network from a file. Everything in the file is checked, nothing in it is executed."""
-        about, tensors = modelfile.read(path)
-        try:
-            network = cls(**modelfile.settings(about), engine=engine)
-            network.history = about["history"]
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise ModelFileError(f"{path} describes no network: {error}") from error
-        network.parameters = modelfile.parameters_from(tensors, network.stages, path)
+        arguments, history, parameters = modelfile.checked(*modelfile.read(path), path)
+        network = cls(**arguments, engine=engine)
+        network.history, network.parameters = history, parameters
         return network

@@ -76,7 +76,7 @@ def _measure(session: Session, packets: Iterator[tuple[Any, Array]], events: int
     counts = np.zeros(len(session.network.classes), np.int64)
     for n, (coords, t) in enumerate(packets):
         decision = session.take(coords, t)
-        counts += np.bincount(decision.units, minlength=len(counts))
+        counts += np.bincount(decision.units // session.network.stages[-1].units_per_class, minlength=len(counts))
         if n % every == 0:
             memory.append(resident())
     warm = memory[round(_WARM * len(memory)) :]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,6 +31,7 @@ from timesurf.cli.app import (
 from timesurf.cli.data import fitted, load, needs_labels, prepared, taus_of
 from timesurf.cli.using import figures, shown
 from timesurf.errors import SettingError
+from timesurf.storage import lock
 from timesurf.storage.atomic import replacing
 
 Out = Annotated[Path, typer.Option("--out", help="File to write the changed model to.", dir_okay=False)]
@@ -86,10 +86,12 @@ def train(
 
     Example: timesurf train digits.npz --preset nmnist --model digits.tsf
     """
+    from timesurf.engines import choose
     from timesurf.learning import split as splitting
     from timesurf.learning.checkpoints import Checkpoints
 
-    for path in (model, json_file, run := run or Path(f"{model}.run")):
+    run = run or Path(f"{model}.run")
+    for path in (model, json_file, None if run.is_dir() else run):
         check_writable(path)
     recordings = prepared(load(data, split), preset)
     needs_labels(recordings, data)
@@ -99,6 +101,8 @@ def train(
     if dask is not None and settings.batch_size is None:
         raise SettingError("--dask spreads batches over workers, but this preset learns online: give --batch-size.")
     network = settings.network(recordings, recordings.classes, seed, engine=what)
+    choose(network.engine, network.stages)  # refuses an unknown engine before there is a folder
+    ctx.with_resource(lock.held(run))
     _show_split(parts, validation, held_out)
     began, stopped = time.perf_counter(), False
     with progress("training", 1) as report:
@@ -112,7 +116,7 @@ def train(
             stopped = True
     if stopped and not network.history:
         console.print("Stopped before the end of the first pass: there is no model to write.")
-        raise typer.Exit(130)
+        sys.exit(130)
     about = {
         "command": sys.argv, "config": _plain(ctx.params), "settings": settings.to_dict(), "why": why, "seed": seed,
         "data": {"name": data, "recordings": len(recordings), "events": int(recordings.counts.sum())},
@@ -122,7 +126,7 @@ def train(
     write_json(json_file, about)
     if stopped:
         console.print("The same command with --resume continues from the latest checkpoint.", highlight=False)
-        raise typer.Exit(130)
+        sys.exit(130)
 
 
 def _settings(given: dict[str, Any], recordings: Any, engine: Any) -> tuple[Any, tuple[str, ...]]:
@@ -217,6 +221,7 @@ def adapt(
     from timesurf.network import Network
 
     check_writable(out)
+    check_writable(json_file)
     network = Network.load(model)
     recordings = fitted(load(data, split), network)
     outcome = in_parts("adapting", recordings, lambda some: network.adapt(some, cap=cap, confidence=confidence))
@@ -250,6 +255,7 @@ def extend(
     from timesurf.network import Network
 
     check_writable(out)
+    check_writable(json_file)
     network = Network.load(model)
     recordings = fitted(load(data, split), network)
     needs_labels(recordings, data)
@@ -260,14 +266,25 @@ def extend(
         with console.status("Tightening thresholds ..."):
             network.tighten(fitted(load(before, split), network))
     network.extend(recordings, units=[units] * (len(network.stages) - 1), classes=new.tolist())
-    with progress("learning the new classes", 1) as report, suppress(KeyboardInterrupt):
-        network.train(recordings, passes=passes, batch_size=batch_size, progress=lambda now: report(0, now))
+    trained, stopped = len(network.history), False
+    with progress("learning the new classes", 1) as report:
+        try:
+            network.train(recordings, passes=passes, batch_size=batch_size, progress=lambda now: report(0, now))
+        except KeyboardInterrupt:
+            stopped = True
+    done = len(network.history) - trained
+    if stopped and not done:
+        console.print(f"Stopped before the end of the first pass: {out} was not written.")
+        sys.exit(130)
     network.save(out)
-    result = figures(network, recordings)
+    result = figures(network, recordings) | {"stopped": stopped}
     console.print(network, highlight=False)
     console.print(shown(result), highlight=False)
-    console.print(f"Model with {len(network.classes)} classes written to {out}", highlight=False)
+    wrote = f"Stopped after {done:,} of {passes:,} passes; the model so far, with" if stopped else "Model with"
+    console.print(f"{wrote} {len(network.classes)} classes, written to {out}", highlight=False)
     write_json(json_file, result)
+    if stopped:
+        sys.exit(130)
 
 
 def _plain(parameters: dict[str, Any]) -> dict[str, Any]:

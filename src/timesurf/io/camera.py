@@ -6,7 +6,6 @@ decodes and encodes; where it cannot, the errors raised here name the file and w
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,8 @@ from numpy.typing import NDArray
 from timesurf.errors import EventError
 from timesurf.events import Recordings, sizes
 from timesurf.io import aedat4
+from timesurf.storage.atomic import put
+from timesurf.storage.kinds import check_input, check_output
 
 Array = NDArray[Any]
 DTYPE = np.dtype([("x", "<u2"), ("y", "<u2"), ("t", "<i8"), ("p", "u1")])  # of a packet; t in us
@@ -135,8 +136,7 @@ def write(path: str | Path, recordings: Recordings) -> None:
     events = np.empty(len(t), dtype=faery.EVENTS_DTYPE)
     events["x"], events["y"] = recordings.coords
     events["t"], events["on"] = t, recordings.p
-    if not path.resolve().parent.is_dir():
-        raise FileNotFoundError(f"Cannot write {path}: its folder does not exist.")
+    check_output(path)
     with tempfile.TemporaryDirectory(dir=path.resolve().parent, prefix=f".{path.name}.") as folder:
         whole = Path(folder) / path.name
         with _explained(f"{path} cannot be written"):
@@ -146,9 +146,7 @@ def write(path: str | Path, recordings: Recordings) -> None:
                 version="evt2" if kind == "evt" else None,  # EVT3's clock restarts every 17 s, which a silence hides
                 zero_t0=False,
             )
-        with whole.open("rb") as file:
-            os.fsync(file.fileno())
-        os.replace(whole, path.resolve())
+        put(whole, path)
 
 
 # ---------------------------------------------------------------------- what faery needs to know
@@ -174,6 +172,7 @@ def _kind(path: Path) -> str:
 def _file(path: Path, field: Sequence[int] | None) -> tuple[Iterable[Array], tuple[int, ...] | None]:
     """A file as a stream of faery's packets, and the field that it states."""
     kind = _kind(path)
+    check_input(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} {'is a folder, not a file' if path.exists() else 'does not exist'}.")
     if path.stat().st_size == 0:

@@ -18,7 +18,7 @@ from timesurf.errors import EventError
 from timesurf.events import Recordings, axis_name, refusal
 from timesurf.network import Network
 from timesurf.rule import Rule
-from timesurf.times import Time, microseconds
+from timesurf.times import Time, time_constant
 
 Array = NDArray[Any]
 
@@ -80,7 +80,7 @@ class Session:
         self.network = network
         self.adapts = bool(adapt)
         rule = adapt if isinstance(adapt, Rule) else network.rule.for_adapting()
-        self._forget = 0.0 if vote_tau is None else -1.0 / microseconds(vote_tau, "vote_tau")
+        self._forget = 0.0 if vote_tau is None else -1.0 / time_constant(vote_tau, "vote_tau")
         self._start = network.snapshot()
         self._plan, self._settings = online_plan(network.stages), Settings.of(network.stages, rule)
         self._sizes = np.array([*network.field, network.polarities])
@@ -151,9 +151,9 @@ class Session:
             row[:n] = values
         if not self._unpack(*self._arguments_of_unpack(n)):
             self._refuse(*self._wrong.tolist())
+        self.events += n  # before they are counted as kept: an interrupt may come between
         found = self._run(*self._arguments_of_run())
         self._tally(*self._arguments_of_tally(found))
-        self.events += n
         ahead, share = self._ahead.tolist()
         out, units, S = (array[:found].copy() for array in self._outputs)
         return Decision(out, units, S, self._classes[int(ahead)] if ahead >= 0 else None, share)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from timesurf.display import unit_names
 from timesurf.layers import Full, Tile, Window
 from timesurf.network import Network
 from timesurf.plots import style
@@ -170,7 +171,5 @@ def thresholds(network: Network, layer: int = 0, ax: Axes | None = None) -> Axes
 
 def _names(network: Network, k: int) -> list[str]:
     """Names of the units of a layer: numbers from 1, or classes."""
-    last = k == len(network.stages) - 1
-    names = map(str, network.classes.tolist() if last else range(1, network.stages[k].units + 1))
-    th = network.parameters[k].thresholds
+    names, th = unit_names(network, k), network.parameters[k].thresholds
     return [name if threshold > 0 else f"{name} (silent)" for name, threshold in zip(names, th, strict=True)]

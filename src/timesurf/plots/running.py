@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from timesurf import metrics
 from timesurf.engines import Trace
 from timesurf.errors import NotFittedError, SettingError
 from timesurf.events import Recordings
@@ -111,8 +112,7 @@ def decision(network: Network, recording: Recordings, ax: Axes | None = None) ->
 
 def votes_so_far(network: Network, recording: Recordings) -> Array:
     """Share of the output events on each class after each event of a recording; see `shares_so_far`."""
-    trace = network.trace(recording)
-    vote = np.where(trace.passed == len(network.stages), trace.winner[:, -1], -1)
+    vote = metrics.voted(network.trace(recording), network.stages)
     return shares_so_far(vote, len(network.classes))
 
 

@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import sys
 import threading
 
 import numpy as np
@@ -172,9 +173,28 @@ def test_a_batch_that_failed_is_not_applied_twice(client, data, alone, monkeypat
     assert network.parameters.same(here.parameters)
 
 
-def test_a_cluster_is_checked_before_work_is_sent(client):
-    with cluster.connect(client.scheduler.address) as again:
-        assert len(again.nthreads()) == 2
+def test_other_users_cannot_connect_to_local_workers(client):
+    pytest.importorskip("cryptography")
+    addresses = [client.scheduler.address, *client.nthreads()]
+    assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
+    for address in addresses:
+        for theirs in ({}, {"security": distributed.Security.temporary()}):  # without a certificate, or with another
+            with pytest.raises((OSError, TypeError)), distributed.Client(address, timeout=2, **theirs):
+                pass
+
+
+def test_local_workers_without_a_certificate_say_so(caplog, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with cluster.connect("local", workers=1) as client:
+        assert client.scheduler.address.startswith("tcp://127.0.0.1:")
+    assert "installs cryptography" in caplog.text
+
+
+def test_a_cluster_is_checked_before_work_is_sent():
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as other, cluster.connect(other.scheduler_address) as again:  # fmt: skip
+        assert sum(again.nthreads().values()) == 2
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as empty,
         pytest.MonkeyPatch.context() as hasty,

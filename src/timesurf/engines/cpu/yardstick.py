@@ -10,7 +10,6 @@ from math import exp, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from timesurf.engines.cpu import steps
 from timesurf.engines.cpu.bundles import Counts, Events, Evidence, Settings
@@ -18,6 +17,7 @@ from timesurf.engines.cpu.layout import Plan, Stages, written_plan
 from timesurf.engines.cpu.vector import VECTOR, decayed
 from timesurf.engines.data import DEFAULT, Array, Batch, Options, Outcome, Parameters
 from timesurf.rule import DOUBT, Rule
+from timesurf.storage.kernels import njit
 
 NEVER = -(2**62)  # the time of an entry that has not fired: exp of so long a decay is 0 exactly
 FROZEN, ONLINE, BATCH = 0, 1, 2  # what happens to the updates
