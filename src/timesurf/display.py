@@ -29,7 +29,7 @@ def html(network: Described) -> str:
 
 
 def unit_names(network: Described, k: int) -> list[str]:
-    """Names of the units of layer k (0: the first): numbers from 1, in the last layer the classes that they vote for."""
+    """Names of the units of layer k (0: the first): numbers from 1; in the last layer the classes they vote for."""
     stage = network.stages[k]
     if k < len(network.stages) - 1:
         return [str(n) for n in range(1, stage.units + 1)]
