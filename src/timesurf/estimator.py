@@ -268,7 +268,8 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _fitting(self, name: str) -> Any:
         """One argument of `Network.fit`."""
-        return (self.network_.fitting | self._settings(_FITTING)).get(name, getattr(self, name))
+        chosen = {} if self.network_.law is None else self.network_.law.fitting
+        return (chosen | self._settings(_FITTING)).get(name, getattr(self, name))
 
     def _build(self, X: Recordings, classes: Array) -> None:
         options: dict[str, Any] = {

@@ -74,6 +74,17 @@ class Parameters(list[Units]):
         """An independent copy."""
         return Parameters(Units(*(array.copy() for array in units.arrays)) for units in self)
 
+    def contiguous(self) -> Parameters:
+        """The same in contiguous float64 arrays, as engines take them; masks are copied."""
+        return Parameters(
+            Units(
+                np.ascontiguousarray(units.centroids, dtype=np.float64),
+                np.ascontiguousarray(units.thresholds, dtype=np.float64),
+                np.array(units.frozen, dtype=np.bool_),
+            )
+            for units in self
+        )
+
     def same(self, other: Parameters) -> bool:
         """Whether every bit is the same."""
         mine, theirs = self.arrays, other.arrays

@@ -11,6 +11,7 @@ from timesurf import metrics
 from timesurf.engines import Trace
 from timesurf.errors import NotFittedError, SettingError
 from timesurf.events import Recordings
+from timesurf.inference import layer_number
 from timesurf.metrics import SILENT, decide
 from timesurf.network import Network
 from timesurf.plots import style
@@ -36,7 +37,7 @@ def separability(network: Network, recording: Recordings, layer: int = -1, ax: A
         As for `plots.kept`.
 
     """
-    k = network.layer_number(layer)
+    k = layer_number(network.stages, layer)
     trace = network.trace(one(recording))
     out = ~np.isnan(trace.S[:, k])
     S, dS = trace.S[out, k], _changes(network, recording, trace, k)
