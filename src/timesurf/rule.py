@@ -16,7 +16,7 @@ dist_n the distance ``||ts - c_n||``::
     near(th, dist) = exp(-(th - dist) / d)   "border": surfaces close to the threshold move it
                      exp(-dist / d)          "centre": as the paper prints it
 
-With labels, the last layer may learn by the delta rule instead (`last="delta"`), which moves all of its units:
+With labels, the last layer may learn by the delta rule instead (`last="delta"`), which moves all of its units::
 
     q_n  = softmax_n(-temperature dist_n^2)                       the share of unit n
     r_n  = q_n / (sum of q over the units of the right class)     for those units, 0 for the others
