@@ -50,7 +50,7 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     "learning/split.py": ["tests/learning/test_split*.py", "tests/learning/test_edges*.py"],
     "learning/adapt.py": ["tests/learning/test_edges*.py", "tests/learning/test_continual*.py"],
     "learning/grow.py": ["tests/learning/test_edges*.py", "tests/learning/test_continual*.py"],
-    "learning/start.py": ["tests/test_cost*.py", "tests/test_network*.py"],
+    "learning/start.py": ["tests/learning/test_edges*.py", "tests/test_cost*.py", "tests/test_network*.py"],
     "learning/schedule.py": ["tests/learning/test_edges*.py", "tests/learning/test_trainer*.py"],
     "learning/divergence.py": ["tests/learning/test_edges*.py", "tests/learning/test_trainer*.py"],
     "learning/together.py": ["tests/learning/test_together*.py"],

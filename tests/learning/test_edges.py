@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from timesurf import EventError, Full, Network, Recordings, Rule
+from timesurf import EventError, Full, Network, Recordings, Rule, Tile
 from timesurf.datasets import sentences
 from timesurf.engines import Learner, Options, Outcome, Parameters
 from timesurf.errors import DivergedError
@@ -88,7 +88,7 @@ def test_a_cap_is_a_limit_for_each_recording_and_not_for_all_together():
     before = network.snapshot()
     network.adapt(DATA, rule=Rule(alpha=1e-3, beta=1e-3, gamma=0, delta=0), cap=1e-4)
     way = (network.parameters[0].centroids - before[0].centroids).reshape(len(before[0].centroids), -1)
-    assert 1e-4 < np.linalg.norm(way, axis=1).max() <= len(DATA) * 1e-4
+    assert 1.5e-4 < np.linalg.norm(way, axis=1).max() <= len(DATA) * 1.001e-4
 
 
 def test_adapting_refuses_recordings_of_another_field():
@@ -129,9 +129,9 @@ def test_kmeans_with_a_single_unit_is_the_mean_and_with_none_is_nothing():
     assert few.stages[0].units == 1
 
 
-def extended(margin, **starting):
+def extended(margin):
     network = SENTENCES.network(DATA, sentences.TASK1, 0).fit(DATA, passes=1)
-    return network.extend(TASK2, units=[2, 6], classes=sentences.TASK2, margin=margin, **starting).parameters
+    return network.extend(TASK2, units=[2, 6], classes=sentences.TASK2, margin=margin).parameters
 
 
 def test_thresholds_of_new_units_are_the_margin_times_their_reach():
@@ -144,17 +144,16 @@ def test_thresholds_of_new_units_are_the_margin_times_their_reach():
 
 
 def test_the_reach_of_new_units_is_the_furthest_event_that_one_of_them_wins():
-    network = SENTENCES.network(DATA, sentences.TASK1, 0).fit(DATA, passes=1)
-    network.extend(TASK2, units=[2, 6], classes=sentences.TASK2, margin=1.5, sample=len(TASK2))
-    for units in network.parameters[:-1]:
-        units.thresholds[~units.frozen] = np.inf  # as they were when their reach was measured
-    after = extended(1.5, sample=len(TASK2))
-    trace = network.trace(TASK2)
-    for k in (0, 1):
-        new = ~after[k].frozen
-        won = np.isin(trace.winner[:, k], np.flatnonzero(new))
-        assert won.any()
-        np.testing.assert_allclose(after[k].thresholds[new], 1.5 * trace.distance[won, k].max(), rtol=1e-5)
+    """Nine events of polarity 1 and one of polarity 0, which the old unit wins from further away."""
+    network = Network([Tile((1,), units=1, tau=0.01), Full(tau=0.01)], (1,), 2, ["a"])
+    first, last = np.array([[[2.0, 0.0]]]), np.zeros((1, 1, 1))
+    network.parameters = Parameters.of([first, last], [np.array([9.0]), np.full(1, np.inf)])
+    p = np.ones(10, int)
+    p[4] = 0
+    events = Recordings([np.zeros(10, int)], np.arange(10) * 100, p, field=(1,), polarities=2, labels=["b"])
+    network.extend(events, units=[1], classes=["b"], zeta=0, margin=2)
+    np.testing.assert_allclose(network.parameters[0].centroids[1], [[0.1, 0.9]])
+    np.testing.assert_allclose(network.parameters[0].thresholds, [9.0, 2 * np.hypot(0.1, 0.1)])
 
 
 def test_an_infinite_margin_gives_new_units_no_thresholds():
