@@ -305,3 +305,16 @@ def test_odd_descriptions_are_refused(tmp_path, content, about, message):
     (tmp_path / "a.tsf").write_bytes(changed(content, about))
     with pytest.raises(ModelFileError, match=message):
         Network.load(tmp_path / "a.tsf")
+
+
+def test_a_model_file_is_recognised_by_how_it_begins(tmp_path, content):
+    path = tmp_path / "a.tsf"
+    assert not modelfile.is_model(path)
+    assert not modelfile.is_model(str(tmp_path))
+    for begin, is_one in (
+        (content, True), (content[:9], True), (content[:8], False), (content[:8] + b"[", False), (b"", False),
+        (struct.pack("<Q", modelfile._LARGEST_HEADER) + b"{", True),
+        (struct.pack("<Q", modelfile._LARGEST_HEADER + 1) + b"{", False),
+    ):  # fmt: skip
+        path.write_bytes(begin)
+        assert modelfile.is_model(str(path)) == is_one

@@ -268,7 +268,8 @@ def _kmeans(
     few = 1 + int(np.searchsorted(batch.offsets[1:], 2 * samples))  # recordings that contain enough events to draw from
     batch = _subset(batch, np.arange(min(few, len(batch))))
     zeros = with_layer(below, np.zeros((stage.units, *stage.surface_shape)))
-    ts = engine.surfaces(tuple(stages), zeros, batch, len(stages) - 1).reshape(len(batch.entry), -1)
+    ts = engine.surfaces(tuple(stages), zeros, batch, len(stages) - 1)  # of events that no unit below rejects
+    ts = ts.reshape(len(ts), math.prod(stage.surface_shape))
     if len(ts) > samples:
         ts = ts[rng.choice(len(ts), samples, replace=False)]
     if len(ts) < units:

@@ -82,7 +82,7 @@ def limit(k, m, layout, settings, weights, block, sums):
         i = chain[o]
         f = fired[i]
         gain = F(steps.threshold_gain(rates, S[o], dS[o]))
-        if gain == 0 or th[f] == np.inf:
+        if gain == 0:
             continue
         own = d_th[f] + gain * may[f] * decayed(steps.exponent(th[f], apart[i], border, width))
         if steps.competes(settings.competition, S[o], dS[o]):

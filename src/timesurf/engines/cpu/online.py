@@ -206,10 +206,13 @@ def adjust(layer, rates, f, S, dS, settings, weights, step):
     """Steps of a layer's thresholds."""
     unit0, width = layer.unit0, -1.0 / rates.d
     gain = steps.threshold_gain(rates, S, dS)
-    if gain == 0 or weights.thresholds[unit0 + f] == np.inf:
+    if gain == 0:
         return
     compete = steps.competes(settings.competition, S, dS)
     for u in range(unit0, unit0 + layer.units):
-        if (u == unit0 + f or (compete and step.dist[u] < weights.thresholds[u])) and not weights.frozen[u]:
-            by = gain * decayed(steps.exponent(weights.thresholds[u], step.dist[u], settings.border, width))
-            weights.thresholds[u] = max(weights.thresholds[u] + (by if u == unit0 + f else -by), 0.0)
+        th = weights.thresholds[u]
+        if th == np.inf or weights.frozen[u]:  # none to move; the unit may still push back others
+            continue
+        if u == unit0 + f or (compete and step.dist[u] < th):
+            by = gain * decayed(steps.exponent(th, step.dist[u], settings.border, width))
+            weights.thresholds[u] = max(th + (by if u == unit0 + f else -by), 0.0)

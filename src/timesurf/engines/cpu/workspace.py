@@ -18,6 +18,7 @@ from timesurf.engines.data import Array, Parameters
 
 _CACHE_LINE = 64  # bytes
 _SHAPES = 8  # networks whose workspaces are kept
+_LONG = 1 << 20  # events: a workspace for longer recordings, some 30 bytes per event and layer, is given back
 
 _free: dict[Any, list[Workspace]] = {}
 _lock = threading.Lock()
@@ -47,7 +48,7 @@ def workspace(plan: Plan, dtype: Any, time: Any, longest: int, *, by_delta: bool
         space = _make(plan, dtype, time, room, zeros, by_delta=by_delta)
         frozen.clear(space.memory, space.clock)
     yield space
-    if not np.isfinite(space.memory.dots).all():
+    if room > _LONG or not np.isfinite(space.memory.dots).all():
         return  # a network that has diverged must not leave its dot products to the next
     with _lock:
         if len(_free) > _SHAPES:
