@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import threading
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypedDict, get_args
@@ -284,9 +285,12 @@ def _kmeans(
 
 def _kmeans_on_a_core(points: Array, units: int, seed: int, quick: bool) -> Array:
     from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    with _one_at_a_time, threadpool_limits(1):
+    with _one_at_a_time, threadpool_limits(1), warnings.catch_warnings():
+        if quick:  # fewer different surfaces than units: those left over never win
+            warnings.simplefilter("ignore", ConvergenceWarning)
         draws = {"n_init": 1, "max_iter": 30} if quick else {"n_init": 3}
         means = KMeans(units, **draws, random_state=seed).fit(points)
     centroids: Array = means.cluster_centers_.astype(np.float64)
