@@ -21,7 +21,7 @@ _KEPT = 2000  # inputs with a new result
 _INSTRUMENTED = [
     "timesurf.io", "timesurf.datasets.nmnist", "timesurf.datasets.mnist", "timesurf.datasets.poker",
     "timesurf.datasets.sources", "timesurf.events", "timesurf.layers", "timesurf.modelfile", "timesurf.rule",
-    "timesurf.times", "timesurf.cli.app", "zipfile", "tomllib",
+    "timesurf.times", "timesurf.live", "timesurf.transforms", "timesurf.cli.app", "zipfile", "tomllib",
 ]  # fmt: skip
 
 
