@@ -186,6 +186,8 @@ def test_latency_is_measured_in_microseconds(timesurf, tmp_path):
         (["convert", "two.npz", "two.mp3"], "mp3"),
         (["stream", "m.tsf", "--from", "nowhere.es"], "nowhere.es"),
         (["stream", "m.tsf", "--from", "two.npz", "--vote-tau", "soon"], "soon"),
+        (["stream", "m.tsf", "--from", "two.npz", "--jump", "soon"], "jump = 'soon' is not a time"),
+        (["stream", "m.tsf", "--from", "two.npz", "--on-jump", "never"], "must be one of refuse, restart"),
         (["report", "data.run"], "not the folder of a run"),
         (["inspect", "nowhere"], "does not exist"),
     ],

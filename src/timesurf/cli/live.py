@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 import typer
@@ -70,9 +70,9 @@ def stream(
     check_writable(out)
     check_writable(json_file)
     network, refusals = Network.load(model), Refusals(_occasional_line())
-    how: dict[str, Any] = {"vote_tau": vote_tau, "jump": jump, "on_jump": on_jump}
-    how = {name: None if value == "never" else value for name, value in how.items()}
-    session = Session(network, adapt=adapt, **how)
+    times = {"vote_tau": vote_tau, "jump": jump}
+    how: dict[str, Any] = {name: None if value == "never" else value for name, value in times.items()}
+    session = Session(network, adapt=adapt, **how, on_jump=cast("Any", on_jump))
     packets = _packets(source, network, refusals.add)
     # datagrams that are not read at once are lost as well, and not always counted
     policy: Any = if_behind or ("drop" if isinstance(packets, Datagrams) else "block")
