@@ -172,7 +172,7 @@ def test_latency_is_measured_in_microseconds(timesurf, tmp_path):
         (["train", "nowhere.npz", "--model", "m"], "does not exist"),
         (["train", "text.npz", "--model", "m"], "text.npz"),
         (["train", "text.mp3", "--model", "m"], "no known format"),
-        (["train", "two.npz", "--model", "m", "--preset", "dogs"], "must be one of camera"),
+        (["train", "two.npz", "--model", "m", "--preset", "dogs"], "must be one of auto, camera"),
         (["train", "two.npz", "--model", "no/folder/m"], "folder does not exist"),
         (["train", "unlabelled.npz", "--model", "m"], "has no labels"),
         (["train", "two.npz", "--model", "m", "--config", "strange.toml"], "unknown setting colour"),

@@ -124,7 +124,8 @@ def taught(S, dS, rule, *, layers=3):
     learned = Parameters.of([np.zeros((1, 1))] * layers, [np.zeros(1)] * layers)
     learned = learned.copy()  # arrays of its own for every layer
     step = reference.Step(np.ones(1), np.array([0.5]), 0, True, ())
-    reference.learn(parameters, rule, [step] * layers, np.array(S), np.array(dS), learned)
+    stages = stack([Full(units=1, tau=1)] * layers, (), 1)
+    reference.learn(stages, parameters, rule, [step] * layers, np.array(S), np.array(dS), -1, learned)
     return [u.centroids.item() for u in learned], [u.thresholds.item() for u in learned]
 
 

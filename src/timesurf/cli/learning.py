@@ -55,7 +55,7 @@ def train(
         int | None, typer.Option(min=1, help="Passes over all recordings; default: the preset's.")
     ] = None,
     batch_size: Annotated[int | None, typer.Option(min=1, help="Recordings per step; default: the preset's.")] = None,
-    units: Annotated[int, typer.Option(min=1, help="Units of the first layer (camera, nmnist).")] = 32,
+    units: Annotated[int | None, typer.Option(min=1, help="Units of the first layer; default: the preset's.")] = None,
     taus: Annotated[str | None, typer.Option(help="Time constants of both layers, as '10 ms, 1 ms'.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Rate of centroids, weight of dS.")] = None,
     beta: Annotated[float | None, typer.Option(help="Rate of centroids, weight of S.")] = None,
@@ -135,13 +135,20 @@ def _settings(given: dict[str, Any], recordings: Any, engine: Any) -> tuple[Any,
     from timesurf.rule import RATES
 
     why: tuple[str, ...] = ()
+    taus, units = taus_of(given["taus"]), given["units"]
     if given["preset"] == "auto":
         with console.status("Choosing settings from the data ..."):
             settings, why = for_data(recordings, engine=engine, seed=given["seed"])
         for line in why:
             console.print(f"  {line}", highlight=False)
+        layers = settings.layers
+        if taus is not None:
+            layers = tuple(replace(layer, tau=tau, feedback_tau=None) for layer, tau in zip(layers, taus, strict=False))
+        if units is not None and len(layers) > 1:
+            layers = (replace(layers[0], units=units), *layers[1:])
+        settings = replace(settings, layers=layers)
     else:
-        settings = named(given["preset"], len(recordings), units=given["units"], taus=taus_of(given["taus"]))
+        settings = named(given["preset"], len(recordings), units=units or 32, taus=taus)
     rates = {name: given[name] for name in RATES if given[name] is not None}
     chosen = {name: given[name] for name in ("passes", "batch_size", "keep") if given[name] is not None}
     return replace(settings, rule=replace(settings.rule, **rates), **chosen), why

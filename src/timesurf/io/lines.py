@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from timesurf.events import LATEST
+from timesurf.storage.kernels import njit
 
 _COMMA, _RETURN, _LINE, _ZERO, _NINE = 44, 13, 10, 48, 57
 
