@@ -307,3 +307,26 @@ def nmnist(data: bytes, rng: Random) -> bytes:
         return b"".join(events * rng.randint(2, 9))
     mended = (bytes([e[0] % 34, e[1] if e[1] == 240 else e[1] % 34]) + e[2:] for e in events)
     return b"".join(sorted(mended, key=lambda e: (e[2] & 127, e[3:])))
+
+
+def datagrams(data: bytes, rng: Random) -> bytes:
+    """A change to pieces with their sizes before them: to one piece, to their order, or to all as bytes."""
+    pieces, at = [], 1  # the first byte chooses the session
+    while at + 2 < len(data):
+        size = int.from_bytes(data[at : at + 2], "little")
+        pieces.append(data[at + 2 : at + 2 + size])
+        at += 2 + size
+    if not pieces or rng.random() < 0.1:
+        return plain(data, rng)
+    i = rng.randrange(len(pieces))
+    match rng.randrange(5):
+        case 0:
+            pieces.insert(i, pieces[rng.randrange(len(pieces))])
+        case 1:
+            del pieces[i]
+        case 2:
+            rng.shuffle(pieces)
+        case _:
+            pieces[i] = plain(pieces[i], rng)
+    body = b"".join(len(piece).to_bytes(2, "little") + piece for piece in (piece[:65535] for piece in pieces))
+    return (data[:1] or b"\0") + body

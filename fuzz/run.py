@@ -1,4 +1,4 @@
-"""Fuzz the readers of timesurf: recordings, data sets, camera files, configurations and models.
+"""Fuzz what timesurf takes from outside: recordings, data sets, camera files, configurations, models, live input.
 
 Each target runs in a separate process, one after another. An input that ends the process, or takes longer than ten
 seconds, is a finding like any other. Findings are stored, and can be tried again with --again FILE.

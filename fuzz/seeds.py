@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import shutil
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,18 @@ def archive(*, deflated: bool = False, **arrays: Any) -> bytes:
 def nmnist(*events: tuple[int, int, int, int]) -> bytes:
     """Events (x, y, p, t) in N-MNIST's 5 bytes."""
     return b"".join(bytes([x, y]) + (p << 23 | t).to_bytes(3, "big") for x, y, p, t in events)
+
+
+def pieces(form: str, kind: bytes = b"", times: Iterable[int] = ()) -> bytes:
+    """Packets of seven events each, with their sizes before them; after a byte that chooses a session."""
+    packets = [kind + b"".join(_event(form, t + i, i % 8, i % 6, i % 2) for i in range(7)) for t in times]
+    return b"\0" + b"".join(len(packet).to_bytes(2, "little") + packet for packet in packets)
+
+
+def _event(form: str, t: int, x: int, y: int, p: int) -> bytes:
+    """An event, with its time where the form has the widest number, and without polarity if it is short."""
+    values = {"<QHHB": (t, x, y, p), "<HHqB": (x, y, t, p), ">QBB": (t, x, y), "<IHHB": (t, x, y, p)}[form]
+    return struct.pack(form, *values)
 
 
 def network(layers: list[Any], field: tuple[int, ...], classes: list[Any], path: Path) -> None:
@@ -76,6 +89,10 @@ def main() -> None:
         "raw",
         "es",
         "aedat4",
+        "udp",
+        "stdin",
+        "session",
+        "transform",
     ):
         (CORPUS / name).mkdir(parents=True, exist_ok=True)
     events: dict[str, Any] = {
@@ -97,6 +114,16 @@ def main() -> None:
         "config/some": b'preset = "camera"\npasses = 20\nalpha = 1e-4\ntaus = "10 ms, 1 ms"\n',
         "csv/named": b"t,x,y,on\n10,1,2,1\n12,3,0,0\n",
         "csv/bare": b"10,1,2,1\n12,3,0,0\n",
+        "stdin/named": b"t,x,y,on\n10,1,2,1\n12,3,0,0\n",
+        "stdin/bare": b"".join(b"%d,%d,%d,%d\n" % (9 * i, i % 8, i % 6, i % 2) for i in range(40)),
+        "udp/three": pieces("<QHHB", times=(10, 300, 9000)),
+        "udp/jump": pieces("<QHHB", times=(10, 4_000_000_000, 4_000_000_001)),
+        **{f"session/{n}": bytes([n]) + pieces("<HHqB", b"\0", (10, 300, 9000))[1:] for n in range(3)},
+        "session/bytes": pieces(">QBB", b"\1", (10, 300, 9000)),
+        **{
+            f"transform/{n}": bytes([0, 0, n, 1, 1, n + 1, 1, 1]) + pieces("<IHHB", b"", (10, 300, 9000))[3:66]
+            for n in range(8)
+        },
     }
     for name, content in files.items():
         (CORPUS / name).write_bytes(content)

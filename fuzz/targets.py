@@ -1,4 +1,4 @@
-"""What is fuzzed: every reader of files, each a function that takes a path.
+"""What is fuzzed: every reader of files, live input and transforms, each a function that takes a path.
 
 A target may succeed, or raise an error of timesurf or of the system; any other error is a finding. What was read must
 keep its promises: times in order, coordinates on the field, parameters finite, thresholds not negative.
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import mutate
+import streams
 from timesurf import Network, Recordings
 from timesurf.datasets import mnist, nmnist, poker, sources
 from timesurf.errors import TimesurfError
@@ -181,4 +182,8 @@ TARGETS = {
     "raw": Target(_read_any, "a.raw", mutate.plain),
     "es": Target(_read_any, "a.es", mutate.plain),
     "aedat4": Target(_read_any, "a.aedat4", mutate.plain),
+    "udp": Target(streams.read_udp, "a.datagrams", mutate.datagrams),
+    "stdin": Target(streams.read_stdin, "a.csv", mutate.csv),
+    "session": Target(streams.read_session, "a.packets", mutate.datagrams),
+    "transform": Target(streams.read_transform, "a.events", mutate.plain),
 }

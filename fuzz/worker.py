@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,7 +22,7 @@ _KEPT = 2000  # inputs with a new result
 _INSTRUMENTED = [
     "timesurf.io", "timesurf.datasets.nmnist", "timesurf.datasets.mnist", "timesurf.datasets.poker",
     "timesurf.datasets.sources", "timesurf.events", "timesurf.layers", "timesurf.modelfile", "timesurf.rule",
-    "timesurf.times", "timesurf.cli.app", "zipfile", "tomllib",
+    "timesurf.times", "timesurf.live", "timesurf.transforms", "timesurf.cli.app", "zipfile", "tomllib",
 ]  # fmt: skip
 
 
@@ -38,7 +39,7 @@ def main() -> None:
     atheris: Any = None
     if not given.plain:
         import atheris
-    with atheris.instrument_imports(include=_INSTRUMENTED) if atheris else nullcontext():
+    with atheris.instrument_imports(include=_INSTRUMENTED, exclude=_kernels()) if atheris else nullcontext():
         import timesurf.cli  # noqa: F401  imported here, to be instrumented as well
         from targets import TARGETS
         from trial import Trial
@@ -51,6 +52,13 @@ def main() -> None:
     else:
         _unguided(trial, target.mutate, seeds, Random(given.seed))
         trial.note()
+
+
+def _kernels() -> list[str]:
+    """Modules that numba compiles, which must stay as they are; atheris wants the full name of each."""
+    (source,) = find_spec("timesurf").submodule_search_locations  # type: ignore[union-attr, misc]
+    cpu = (f"timesurf.engines.cpu.{path.stem}" for path in Path(source, "engines", "cpu").glob("*.py"))
+    return [*cpu, "timesurf.io.lines", "timesurf.transforms.filters"]
 
 
 def _unguided(trial: Any, mutate: Callable[[bytes, Random], bytes], seeds: list[bytes], rng: Random) -> None:

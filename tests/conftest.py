@@ -1,4 +1,5 @@
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,16 @@ else:
     settings.register_profile("default", max_examples=60, derandomize=True, **quiet)
     settings.register_profile("long", max_examples=3000, **quiet)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _interrupts():
+    """Ctrl-C has its effect in tests and in the processes that they start, also under `make test &` or nohup."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

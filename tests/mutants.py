@@ -50,7 +50,7 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     "learning/split.py": ["tests/learning/test_split*.py", "tests/learning/test_edges*.py"],
     "learning/adapt.py": ["tests/learning/test_edges*.py", "tests/learning/test_continual*.py"],
     "learning/grow.py": ["tests/learning/test_edges*.py", "tests/learning/test_continual*.py"],
-    "learning/start.py": ["tests/test_cost*.py", "tests/test_network*.py"],
+    "learning/start.py": ["tests/learning/test_edges*.py", "tests/test_cost*.py", "tests/test_network*.py"],
     "learning/schedule.py": ["tests/learning/test_edges*.py", "tests/learning/test_trainer*.py"],
     "learning/divergence.py": ["tests/learning/test_edges*.py", "tests/learning/test_trainer*.py"],
     "learning/together.py": ["tests/learning/test_together*.py"],
@@ -80,7 +80,13 @@ REASONS = {  # survivors that no test can catch: module and the line after the c
     ("engines/reference.py", "def supports(stages: Stages, *, online: bool = True) -> str:"): (
         "every network is supported, online or not"
     ),
-    ("engines/reference.py", "if rule is not None or learnt is not None:"): "both are given, or neither",
+    ("engines/reference.py", "if rule is not None or learned is not None:"): "both are given, or neither",
+    ("learning/split.py", "if not 0 <= share <= 1:"): "a share of 1 leaves nothing to learn from: refused next",
+    (
+        "modelfile.py",
+        "if not 2 < size <= min(_LARGEST_HEADER, Path(path).stat().st_size - 8):",
+    ): "a header of two characters says nothing and is refused next",
+    ("results/run.py", '("run.json", json.dumps(run.about, indent=2)),'): "indentation is for people",
     (
         "engines/reference.py",
         "dist = np.sqrt(((ts - units.centroids) ** 2).reshape(stage.units, -2).sum(axis=1))",

@@ -21,7 +21,14 @@ class Case:
     rule: Rule
 
 
+temperatures = st.floats(0.5, 20)
 taus = st.sampled_from([1.0, 7.5, 40.0, 300.0])
+
+
+def strides(dimensions):
+    """Pixels per output place: mostly 1, or more, or as many in each dimension, or the whole field."""
+    each = st.tuples(*[st.integers(1, 3)] * dimensions)
+    return st.one_of(st.just(1), st.integers(1, 4), each, st.just("field"))
 
 
 @st.composite
@@ -32,11 +39,13 @@ def networks(draw, field, most_layers=4):
         about = {"units": draw(st.integers(1, 5)), "tau": draw(taus), "feedback_tau": draw(taus)}
         kind = draw(st.sampled_from([Window, Tile, Full]))
         if kind is Window:
-            layer = Window(draw(st.sampled_from([1, 3, 5])), **about)
+            layer = Window(draw(st.sampled_from([1, 3, 5])), stride=draw(strides(len(field))), **about)
         elif kind is Tile:
             layer = Tile([draw(st.integers(1, 4)) for _ in field], **about)
         else:
-            layer = Full(**about)
+            per_class = draw(st.integers(1, 3))  # of a last layer; below it, any number of units will do
+            about["units"] *= per_class
+            layer = Full(units_per_class=per_class, **about)
         layers.append(layer)
         field = layer.output_field(field)
     return layers
@@ -58,11 +67,11 @@ def streams(draw, field, polarities, most_events=60):
 
 
 @st.composite
-def cases(draw):
+def cases(draw, most_layers=4):
     """A network with parameters somewhere among its surfaces, thresholds that reject some, events and labels."""
     field = tuple(draw(st.lists(st.integers(1, 7), min_size=1, max_size=3)))
     polarities = draw(st.integers(1, 3))
-    stages = stack(draw(networks(field)), field, polarities)
+    stages = stack(draw(networks(field, most_layers)), field, polarities)
     recordings = draw(streams(field, polarities))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     centroids, thresholds = [], []
@@ -79,7 +88,9 @@ def cases(draw):
         d=float(rng.uniform(0.1, 1.0)),
         kernel=draw(st.sampled_from(["border", "centre"])),
         competition=draw(st.booleans()),
+        last=draw(st.sampled_from(["sup3r", "delta"])),
+        temperature=draw(temperatures),
     )
     frozen = [rng.random(stage.units) < 0.4 for stage in stages] if draw(st.booleans()) else None
-    labels = rng.integers(-1, stages[-1].units, len(recordings))
+    labels = rng.integers(-1, stages[-1].classes, len(recordings))
     return Case(stages, Parameters.of(centroids, thresholds, frozen), pack(recordings, labels), recordings, rule)

@@ -3,10 +3,8 @@
 import csv
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -174,7 +172,7 @@ def test_latency_is_measured_in_microseconds(timesurf, tmp_path):
         (["train", "nowhere.npz", "--model", "m"], "does not exist"),
         (["train", "text.npz", "--model", "m"], "text.npz"),
         (["train", "text.mp3", "--model", "m"], "no known format"),
-        (["train", "two.npz", "--model", "m", "--preset", "dogs"], "must be one of camera"),
+        (["train", "two.npz", "--model", "m", "--preset", "dogs"], "must be one of auto, camera"),
         (["train", "two.npz", "--model", "no/folder/m"], "folder does not exist"),
         (["train", "unlabelled.npz", "--model", "m"], "has no labels"),
         (["train", "two.npz", "--model", "m", "--config", "strange.toml"], "unknown setting colour"),
@@ -188,6 +186,8 @@ def test_latency_is_measured_in_microseconds(timesurf, tmp_path):
         (["convert", "two.npz", "two.mp3"], "mp3"),
         (["stream", "m.tsf", "--from", "nowhere.es"], "nowhere.es"),
         (["stream", "m.tsf", "--from", "two.npz", "--vote-tau", "soon"], "soon"),
+        (["stream", "m.tsf", "--from", "two.npz", "--jump", "soon"], "jump = 'soon' is not a time"),
+        (["stream", "m.tsf", "--from", "two.npz", "--on-jump", "never"], "must be one of refuse, restart"),
         (["report", "data.run"], "not the folder of a run"),
         (["inspect", "nowhere"], "does not exist"),
     ],
@@ -208,23 +208,6 @@ def test_mistakes_end_with_a_message_code_2_and_no_file(words, why, folder, mode
     assert why in said
     assert "Traceback" not in said
     assert sorted(os.listdir(tmp_path)) == before
-
-
-def test_ctrl_c_saves_what_was_learned(folder, model, tmp_path):  # the model: kernels are compiled
-    words = ["train", folder / "two.npz", "--model", tmp_path / "m.tsf", "--preset", "sentences", "--passes", "100000"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "timesurf", *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    time.sleep(20)
-    process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=60)
-    assert process.returncode == 130, said
-    assert "the model so far" in " ".join(said.split())
-    assert len(Network.load(tmp_path / "m.tsf").history) > 0
-    assert json.loads((tmp_path / "m.tsf.run" / "run.json").read_text())["stopped"]
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def test_parameters_are_kept_as_given_and_survive_clone():
     assert set(one.get_params()) == {
         "layers", "passes", "batch_size", "decay", "keep", "validation", "patience",
         "if_diverged", "checkpoints", "resume",
-        "alpha", "beta", "gamma", "delta", "d", "kernel", "competition",
+        "alpha", "beta", "gamma", "delta", "d", "kernel", "competition", "last", "temperature",
         "start", "zeta", "margin", "sample", "engine", "dtype", "threads", "deterministic", "random_state",
         "client",
     }  # fmt: skip

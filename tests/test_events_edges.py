@@ -1,5 +1,7 @@
 """Recordings at their edges: checks in parts, files that change under us, fingerprints."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -143,3 +145,30 @@ def test_a_fingerprint_of_many_recordings_samples_some_of_them():
     assert fingerprint(recordings=600, change=("x", 0, 2)) != fingerprint(recordings=600)
     assert fingerprint(recordings=600, change=("x", 3, 2)) == fingerprint(recordings=600)  # every second is looked at
     assert fingerprint(recordings=511, change=("x", 3, 2)) != fingerprint(recordings=511)
+
+
+# ------------------------------------------------------------------ selections, other processes, labels
+
+
+def test_recordings_of_another_process_are_the_same_one_by_one():
+    r = Recordings([[0, 1, 2, 0]], [5, 6, 1, 2], offsets=[0, 2, 2, 4], field=(3,), labels=["a", "b", "c"])
+    for some in (r, r[1:], r[[2, 0]]):
+        again = pickle.loads(pickle.dumps(some))
+        assert [one.t.tolist() for one in again] == [one.t.tolist() for one in some]
+        assert [one.coords[0].tolist() for one in again] == [one.coords[0].tolist() for one in some]
+        assert again.labels.tolist() == some.labels.tolist()
+
+
+def test_adjacent_recordings_are_views_and_others_are_not():
+    r = Recordings([np.zeros(6, int)], np.arange(6), offsets=[0, 2, 4, 6], field=(1,))
+    for adjacent in (r, r[1:], r[:1]):
+        assert np.shares_memory(adjacent.t, r.source)
+    for apart in (r[[0, 2]], r[::-1]):
+        assert not np.shares_memory(apart.t, r.source)
+    assert r[[0, 2]].t.tolist() == [0, 1, 4, 5]
+
+
+def test_the_largest_label_beside_unknown_ones_is_the_largest_of_64_bits():
+    largest = np.uint64(2**63 - 1)
+    r = Recordings([[0, 0]], [0, 1], offsets=[0, 1, 2], field=(1,), labels=[largest, None])
+    assert r.labels.tolist() == [2**63 - 1, -1]

@@ -1,4 +1,4 @@
-"""Every reader fuzzed for a short time, with the same inputs every time; `fuzz/run.py` does it at length."""
+"""Readers, live input and transforms fuzzed for a short time, the same inputs every time; `fuzz/run.py` has more."""
 
 import json
 import os

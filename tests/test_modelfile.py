@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
-from timesurf import ModelFileError, Network, modelfile
+from timesurf import Full, ModelFileError, Network, SettingError, modelfile
 from timesurf.datasets import sentences
+from timesurf.engines import Parameters
 from timesurf.presets import SENTENCES
 
 
@@ -87,7 +88,7 @@ def test_every_changed_bit_of_the_tensors_and_of_their_description_is_found(tmp_
         ({"rule": {"alpha": None}}, {}, "alpha"),
         ({"rule": 5}, {}, "rule"),
         ({"dtype": "object"}, {}, "dtype"),
-        ({"field": [10**9, 10**9]}, {}, "centroid entries"),
+        ({"field": [10**9, 10**9]}, {}, "entries"),
         ({"field": "wide"}, {}, "describes no network|shape"),
         ({"classes": ["a"]}, {}, "shape"),
         ({}, {"layer1.centroids": None}, "layer1.centroids is missing"),
@@ -148,7 +149,7 @@ def test_a_failed_write_leaves_the_old_model(tmp_path, monkeypatch):
         ({"layers": [{"kind": "Full", "tau": 10**400}]}, "tau"),
         (
             {"layers": [{"kind": "Tile", "shape": [1, 1], "units": 10**9, "tau": 1}, {"kind": "Full", "tau": 1}]},
-            "centroid entries",
+            "entries",
         ),
         ({"layers": [{"kind": "Window", "size": 2.0, "units": 1, "tau": 1}]}, "size = 2.0 must be a whole number"),
         ({"rule": {"alpha": 10**400}}, "alpha"),
@@ -189,3 +190,131 @@ def test_endless_brackets_are_refused(tmp_path, content):
         (tmp_path / "a.tsf").write_bytes(struct.pack("<Q", len(header)) + header)
         with pytest.raises(ModelFileError):
             Network.load(tmp_path / "a.tsf")
+
+
+@pytest.mark.parametrize(
+    ("classes", "why"),
+    [
+        (["a" * 2**20, "b"], "names of up to 1,048,576 letters are too long"),
+        (np.array([2**63, 1], np.uint64), "more than 64 bits"),
+        ([2**70, 1], "more than 64 bits"),
+        ([b"a", b"b"], "of type bytes"),
+        (np.array(["2026-01-01", "2026-01-02"], "datetime64[D]"), "of type date"),
+        ([1j, 2j], "of type complex"),
+        ([None, "a"], "of type NoneType"),
+        ([0.5, float("nan")], "not a finite number"),
+        (["a", "half \ud800"], "not valid text"),
+        (["a", "a"], "different labels"),
+        ([], "at least one"),
+        ("ab", "at least one"),
+        ([["a"], ["b"]], "of type list"),
+    ],
+)
+def test_classes_that_no_file_can_hold_are_refused_before_training(classes, why):
+    with pytest.raises(SettingError, match=why):
+        Network([Full(tau=1)], (2, 2), 1, classes)
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [["=1", "é\n😀"], np.array([3, 1], np.uint8), [True, False], [0.5, -1.5], np.array(["a", "b"], object), range(2)],
+)
+def test_classes_come_back_as_they_were(tmp_path, classes):
+    one = Network([Full(tau=1)], (2, 2), 1, classes)
+    one.parameters = Parameters.of([np.zeros((2, 2, 2, 1))], [np.full(2, np.inf)])
+    one.save(tmp_path / "a.tsf")
+    assert Network.load(tmp_path / "a.tsf").classes.tolist() == list(classes)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "one", True])
+def test_a_seed_that_no_file_can_hold_is_refused(seed):
+    with pytest.raises(SettingError, match="seed"):
+        Network([Full(tau=1)], (2, 2), 1, [0, 1], seed=seed)
+
+
+def test_a_seed_of_numpy_can_be_saved(tmp_path):
+    one = network()
+    one.seed = Network(one.layers, one.field, 1, one.classes, seed=np.int64(3)).seed
+    one.save(tmp_path / "a.tsf")
+    assert Network.load(tmp_path / "a.tsf").seed == 3
+
+
+def diverged(one):
+    one.parameters[0].centroids[0] = np.nan
+
+
+def closed(one):
+    one.parameters[0].thresholds[0] = -1
+
+
+def told(one):
+    one.history.append({"kept": "much"})
+
+
+def silent(one):
+    one.history.append({"recordings": 3})
+
+
+def strange(one):
+    one.history.append({"kept": 1.0, "more": object()})
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [(diverged, "not numbers"), (closed, "negative"), (told, "history"), (silent, "history"), (strange, "written")],
+)
+def test_what_could_not_be_read_is_not_written(tmp_path, change, why):
+    one = network()
+    one.save(tmp_path / "a.tsf")
+    before = (tmp_path / "a.tsf").read_bytes()
+    change(one)
+    with pytest.raises(ModelFileError, match=why):
+        one.save(tmp_path / "a.tsf")
+    assert (tmp_path / "a.tsf").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tsf"]
+
+
+def test_a_history_that_no_header_holds_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(modelfile, "_LARGEST_HEADER", 3000)
+    one = network()
+    one.save(tmp_path / "a.tsf")
+    one.history *= 100
+    with pytest.raises(ModelFileError, match=r"too many passes \(100\)"):
+        one.save(tmp_path / "a.tsf")
+
+
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        ({"history": [{"kept": "much"}]}, "history"),
+        ({"history": [{"recordings": 3}]}, "'kept' among them"),
+        ({"history": [{"kept": 10**400}]}, "history"),
+        ({"history": [{"kept": [1]}]}, "history"),
+        ({"history": {"kept": 1}}, "history"),
+        ({"classes": ["a", "half \ud800"]}, "not valid text"),
+        ({"classes": {"a": 1}}, "classes"),
+        ({"field": [2**40, 1]}, "entries"),
+        ({"field": [2**40, 2**40]}, "entries"),
+        ({"polarities": 2**40}, "entries"),
+        ({"layers": [{"kind": "Window", "size": 2**40 + 1, "units": 1, "tau": 1}, {"kind": "Full", "tau": 1}]}, "entr"),
+        ({"layers": [{"kind": "Full", "tau": 1e-9}]}, "tau"),
+        ({"layers": [{"kind": "Full", "tau": 1, "feedback_tau": 1e30}]}, "feedback_tau"),
+    ],
+)
+def test_odd_descriptions_are_refused(tmp_path, content, about, message):
+    (tmp_path / "a.tsf").write_bytes(changed(content, about))
+    with pytest.raises(ModelFileError, match=message):
+        Network.load(tmp_path / "a.tsf")
+
+
+def test_a_model_file_is_recognised_by_how_it_begins(tmp_path, content):
+    path = tmp_path / "a.tsf"
+    assert not modelfile.is_model(path)
+    assert not modelfile.is_model(str(tmp_path))
+    for begin, is_one in (
+        (content, True), (content[:9], True), (content[:8], False), (content[:8] + b"[", False), (b"", False),
+        (struct.pack("<Q", modelfile._LARGEST_HEADER) + b"{", True),
+        (struct.pack("<Q", modelfile._LARGEST_HEADER + 1) + b"{", False),
+    ):  # fmt: skip
+        path.write_bytes(begin)
+        assert modelfile.is_model(str(path)) == is_one

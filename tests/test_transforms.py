@@ -215,3 +215,15 @@ def test_memory_for_a_mapped_file_does_not_grow_with_it(tmp_path):
     mapped = npz.read(tmp_path / "a.npz")
     half, whole = (bytes_per_event(lambda n=n: nmnist.prepared(mapped[:n]), 1)[0] for n in (500, 1000))
     assert whole < 1.1 * half
+
+
+@pytest.mark.parametrize("far", [2**70, -(2**70), 1e308, float("inf"), float("nan")])
+def test_distances_beyond_any_field_are_refused(far):
+    one = Recordings([[1], [2]], t=[5], field=(5, 4))
+    for change in (
+        lambda: transforms.crop(one, corner=(far, 0), size=(2, 2)),
+        lambda: transforms.stabilise(one, saccades=[(far, 0), (0, far)]),
+        lambda: transforms.jitter(one, pixels=far),
+    ):
+        with pytest.raises(SettingError, match="must"):
+            change()

@@ -17,7 +17,7 @@ ROOMS = {  # "room.*" stands for every module of a room
     "The network and the rule": ("layers", "rule", "network", "inference", "estimator", "presets", "modelfile"),
     "Learning": (
         "learning.start", "learning.split", "learning.schedule", "learning.trainer", "learning.checkpoints",
-        "learning.adapt", "learning.grow", "learning.together",
+        "learning.adapt", "learning.grow", "learning.together", "learning.law", "learning.probe", "learning.rhythm",
     ),
     "Search": ("search", "search.space"),
     "Live streams": ("live.session", "live.backlog"),

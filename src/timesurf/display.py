@@ -28,5 +28,14 @@ def html(network: Described) -> str:
     return f"<table><caption>{caption}</caption><tr>{head}</tr>{rows}</table>"
 
 
+def unit_names(network: Described, k: int) -> list[str]:
+    """Names of the units of layer k (0: the first): numbers from 1; in the last layer the classes they vote for."""
+    stage = network.stages[k]
+    if k < len(network.stages) - 1:
+        return [str(n) for n in range(1, stage.units + 1)]
+    each = range(1, stage.units_per_class + 1)
+    return [str(name) if len(each) == 1 else f"{name} ({n})" for name in network.classes.tolist() for n in each]
+
+
 def _field(network: Described) -> str:
     return f"a field of {' x '.join(map(str, network.stages[0].field))}"

@@ -17,6 +17,10 @@ class ModelFileError(TimesurfError, ValueError):
     """A model file that is damaged, of a newer version, or not one of timesurf."""
 
 
+class FolderInUseError(TimesurfError, BlockingIOError):
+    """A folder that another training writes to: the message names it."""
+
+
 class NotFittedError(TimesurfError, ValueError, AttributeError):
     """A network was used before it had centroids."""
 

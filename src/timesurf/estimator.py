@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,15 @@ from timesurf.events import Recordings
 from timesurf.layers import Layer
 from timesurf.learning.checkpoints import Checkpoints
 from timesurf.learning.divergence import IfDiverged
-from timesurf.learning.start import Start
+from timesurf.learning.start import Start, Starting
 from timesurf.network import Network
-from timesurf.rule import Kernel, PerLayer, Rule
+from timesurf.rule import Kernel, Last, PerLayer, Rule
 
 Array = NDArray[Any]
+_FITTING = (
+    "passes", "batch_size", "decay", "keep", "validation", "patience", "if_diverged", "checkpoints", "resume",
+    "start", "zeta", "margin", "sample",
+)  # fmt: skip
 
 
 class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -34,15 +40,16 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     Parameters
     ----------
-    layers : sequence of Window, Tile or Full
-        From the input up; the last gets one unit per class.
+    layers : sequence of Window, Tile or Full, optional
+        From the input up; the last gets one unit per class. None chooses layers, rule and training from the data, see
+        `timesurf.learning.law`; a setting that is given, and is not its default here, is used all the same.
     passes : int
         How often `fit` goes through the recordings.
     batch_size : int, optional
         None learns online, after each event; a number learns by the batch rule over so many recordings.
     decay, keep, validation, patience, if_diverged, checkpoints, resume
         How to train, see `Network.train`.
-    alpha, beta, gamma, delta, d, kernel, competition
+    alpha, beta, gamma, delta, d, kernel, competition, last, temperature
         The rule, see `timesurf.Rule`.
     start, zeta, margin, sample
         First centroids and thresholds, see `Network.start`.
@@ -75,7 +82,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def __init__(
         self,
-        layers: Sequence[Layer],
+        layers: Sequence[Layer] | None = None,
         *,
         passes: int = 6,
         batch_size: int | None = None,
@@ -93,6 +100,8 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         d: PerLayer = 0.3,
         kernel: Kernel = "border",
         competition: bool = True,
+        last: Last = "sup3r",
+        temperature: float = 5.0,
         start: Start = "mean",
         zeta: float = 0.1,
         margin: float = 1.4,
@@ -121,6 +130,8 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.d = d
         self.kernel = kernel
         self.competition = competition
+        self.last = last
+        self.temperature = temperature
         self.start = start
         self.zeta = zeta
         self.margin = margin
@@ -149,11 +160,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         X = _labelled(X, y)
         self._build(X, X.classes)
-        names = (
-            "passes", "batch_size", "decay", "keep", "validation", "patience", "if_diverged", "checkpoints", "resume",
-            "start", "zeta", "margin", "sample",
-        )  # fmt: skip
-        settings: Any = {name: getattr(self, name) for name in names}
+        settings: Any = self._settings(_FITTING)
         self.network_.fit(X, **settings)
         return self
 
@@ -176,8 +183,9 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         X = _labelled(X, y, needed=first and classes is None)
         if first:
             self._build(X, X.classes if classes is None else np.unique(classes))
-            self.network_.start(X, start=self.start, zeta=self.zeta, margin=self.margin, sample=self.sample)
-        self.network_.partial_fit(X, batch_size=self.batch_size)
+            starting: Any = {name: self._fitting(name) for name in Starting.__annotations__}
+            self.network_.start(X, **starting)
+        self.network_.partial_fit(X, batch_size=self._fitting("batch_size"))
         return self
 
     def predict(self, X: Recordings) -> Array:
@@ -250,20 +258,31 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         votes: Array = self.network_.infer(X).votes
         return votes
 
+    def _settings(self, names: Iterable[str]) -> dict[str, Any]:
+        """Those of these settings to use: all, or those that are not at their defaults where the data chooses."""
+        mine = {name: getattr(self, name) for name in names}
+        if self.layers is not None:
+            return mine
+        defaults = inspect.signature(type(self)).parameters
+        return {name: value for name, value in mine.items() if value is not defaults[name].default}
+
+    def _fitting(self, name: str) -> Any:
+        """One argument of `Network.fit`."""
+        chosen = {} if self.network_.law is None else self.network_.law.fitting
+        return (chosen | self._settings(_FITTING)).get(name, getattr(self, name))
+
     def _build(self, X: Recordings, classes: Array) -> None:
-        rule = Rule(self.alpha, self.beta, self.gamma, self.delta, self.d, self.kernel, self.competition)
-        network = Network(
-            self.layers,
-            X.field,
-            X.polarities,
-            classes,
-            rule=rule,
-            engine=self.engine if self.client is None else _workers(self.client, self.engine),
-            dtype=self.dtype,
-            threads=self.threads,
-            deterministic=self.deterministic,
-            seed=self.random_state,
-        )
+        options: dict[str, Any] = {
+            "engine": self.engine if self.client is None else _workers(self.client, self.engine),
+            "dtype": self.dtype, "threads": self.threads, "deterministic": self.deterministic,
+            "seed": self.random_state,
+        }  # fmt: skip
+        rule = self._settings(field.name for field in fields(Rule))
+        if self.layers is None:
+            network = Network.for_data(X, classes=classes, **options)
+            network.rule = replace(network.rule, **rule)
+        else:
+            network = Network(self.layers, X.field, X.polarities, classes, rule=Rule(**rule), **options)
         self.network_, self.classes_ = network, network.classes
 
 

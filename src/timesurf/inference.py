@@ -67,6 +67,14 @@ def check_size(stages: tuple[Stage, ...]) -> None:
             )
 
 
+def layer_number(stages: tuple[Stage, ...], layer: int) -> int:
+    """The number of a layer from 0 up; -1 is the last."""
+    depth = len(stages)
+    if not -depth <= layer < depth:
+        raise SettingError(f"layer = {layer} does not exist: this network has layers 0 to {depth - 1}.")
+    return layer % depth
+
+
 def class_numbers(classes: Array, recordings: Recordings) -> Array:
     """The index in `classes` of each recording's label, -1 where it has none."""
     labels = recordings.labels

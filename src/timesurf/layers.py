@@ -1,25 +1,27 @@
 """What a network is made of: layers of centroids, each over a neighbourhood of its input field.
 
-==============  ===========================================  ==================
+==============  ===========================================  ===================
 neighbourhood   surface of an event                          output coordinates
-==============  ===========================================  ==================
-`Window(size)`  the box of side `size` centred on the event  the event's own
+==============  ===========================================  ===================
+`Window(size)`  the box of side `size` centred on the event  its own // `stride`
 `Tile(shape)`   the block, of a fixed grid, that it is in    the block's
 `Full()`        the whole field                              none
-==============  ===========================================  ==================
+==============  ===========================================  ===================
 
 A layer defines where a neighbourhood lies (`corner`, `box`) and where its output goes (`output`); engines do the rest.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from timesurf.errors import SettingError
-from timesurf.times import Time, microseconds, readable
+from timesurf.events.checks import MOST_ENTRIES
+from timesurf.times import Time, readable, time_constant
 
 Place = tuple[int, ...]  # coordinates of an event, or sizes of a field: one number per dimension
 
@@ -37,16 +39,20 @@ class _Centroids:
         """Convert times to microseconds and sizes to integers."""
         if self.units is not None:
             object.__setattr__(self, "units", _whole(self.units, "units"))
-        object.__setattr__(self, "tau", microseconds(self.tau, "tau"))
+        object.__setattr__(self, "tau", time_constant(self.tau, "tau"))
         feedback = self.tau if self.feedback_tau is None else self.feedback_tau
-        object.__setattr__(self, "feedback_tau", microseconds(feedback, "feedback_tau"))
+        object.__setattr__(self, "feedback_tau", time_constant(feedback, "feedback_tau"))
 
 
 @dataclass(frozen=True, slots=True)
 class Window(_Centroids):
-    """Units over the box of side `size` centred on each event; output keeps the event's coordinates.
+    """Units over the box of side `size` centred on each event; output keeps the event's coordinates, // `stride`.
 
     ts = exp(-(t - T) / tau) on the box, 0 where nothing has fired yet and outside the field
+    x' = x // stride
+
+    A stride pools places: the layer above sees which unit fired in a block of `stride` pixels per dimension, not at
+    which pixel. `stride="field"` makes all places one: the layer above sees units alone, wherever they fired.
 
     Attributes
     ----------
@@ -58,15 +64,20 @@ class Window(_Centroids):
         Decay of the surface: us, or text such as "2 ms".
     feedback_tau : float or str, optional
         Decay of the feedback vector ftv; None: as tau.
+    stride : int, tuple of int or "field"
+        Pixels per output place: one number, one per dimension, or all of the field.
 
     Examples
     --------
-    >>> Window(9, units=32, tau="100 ms").box(field=(28, 28))
-    (9, 9)
+    >>> layer = Window(9, units=32, tau="100 ms", stride=4)
+    >>> layer.box((34, 34)), layer.output((33, 8)), layer.output_field((34, 34))
+    ((9, 9), (8, 2), (9, 9))
     """
 
     overlaps: ClassVar[bool] = True  # whether neighbourhoods of different events can share some of their entries
     size: int  # side of the box, odd
+    _: KW_ONLY
+    stride: int | tuple[int, ...] | Literal["field"] = 1  # pixels per output place
 
     def __post_init__(self) -> None:
         """Refuse an even size: the centre of the box must be an entry."""
@@ -74,6 +85,10 @@ class Window(_Centroids):
         object.__setattr__(self, "size", _whole(self.size, "size"))
         if self.size % 2 == 0:
             raise SettingError(f"Window size = {self.size} must be odd: the event is in the middle.")
+        if self.stride != "field":
+            several = isinstance(self.stride, tuple | list)
+            sides = tuple(_whole(n, "stride") for n in (self.stride if several else (self.stride,)))  # type: ignore[union-attr]
+            object.__setattr__(self, "stride", sides if several else sides[0])
 
     def box(self, field: Place) -> Place:
         """Sides of the neighbourhood."""
@@ -85,11 +100,22 @@ class Window(_Centroids):
 
     def output(self, x: Place) -> Place:
         """Coordinates of the event that the layer emits for one at x."""
-        return x
+        if self.stride == "field":
+            return tuple(0 * v for v in x)
+        return tuple(v // n for v, n in zip(x, self._strides(len(x)), strict=True))
 
     def output_field(self, field: Place) -> Place:
         """Size of the field that the layer emits into."""
-        return field
+        if self.stride == "field":
+            return (1,) * len(field)
+        return tuple(-(-size // n) for size, n in zip(field, self._strides(len(field)), strict=True))
+
+    def _strides(self, dimensions: int) -> Place:
+        """Pixels per output place in each dimension."""
+        strides = self.stride if isinstance(self.stride, tuple) else (int(self.stride),) * dimensions
+        if len(strides) != dimensions:
+            raise SettingError(f"stride = {strides} has {len(strides)} numbers, the field has {dimensions} dimensions.")
+        return strides
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,24 +171,37 @@ class Tile(_Centroids):
 
 @dataclass(frozen=True, slots=True)
 class Full(_Centroids):
-    """Units over the whole field; output has no coordinates. The last layer of a classifier: one unit per class.
+    """Units over the whole field; output has no coordinates. The last layer of a classifier.
 
     ts = exp(-(t - T) / tau) on the field, 0 where nothing has fired yet
+
+    Unit u of the last layer votes for class u // units_per_class.
 
     Attributes
     ----------
     units : int, optional
-        Centroids; None in the last layer: one per class.
+        Centroids; None in the last layer: `units_per_class` per class.
     tau, feedback_tau : float or str
         As in `Window`.
+    units_per_class : int
+        Of the last layer: how many looks of one class it can hold.
 
     Examples
     --------
     >>> Full(tau="1 ms").output_field((28, 28))
     ()
+    >>> stack([Full(tau="1 ms", units_per_class=3)], (64,), polarities=1, classes=4)[0].units
+    12
     """
 
     overlaps: ClassVar[bool] = False
+    _: KW_ONLY
+    units_per_class: int = 1
+
+    def __post_init__(self) -> None:
+        """Convert the number of units per class to an integer."""
+        _Centroids.__post_init__(self)
+        object.__setattr__(self, "units_per_class", _whole(self.units_per_class, "units_per_class"))
 
     def box(self, field: Place) -> Place:
         """Sides of the neighbourhood: the field itself."""
@@ -194,6 +233,12 @@ class Stage:
     feedback_tau: float
     field: Place
     polarities: int
+    units_per_class: int = 1  # of the last layer
+
+    @property
+    def classes(self) -> int:
+        """Classes that the units of a last layer vote for; unit u votes for class u // units_per_class."""
+        return self.units // self.units_per_class
 
     @property
     def surface_shape(self) -> Place:
@@ -223,7 +268,7 @@ def stack(
     field, polarities : sequence of int, int
         Of the input.
     classes : int, optional
-        Units of the last layer, if it leaves them open.
+        Classes of the last layer, if it leaves its units open.
 
     Returns
     -------
@@ -250,16 +295,26 @@ def stack(
         if not isinstance(layer, Layer):
             raise SettingError(f"layer {k + 1} is {layer!r}: use Window, Tile or Full.")
         last = k == len(layers) - 1
-        units = classes if last and layer.units is None else layer.units
+        per_class = layer.units_per_class if isinstance(layer, Full) and last else 1
+        units = classes * per_class if last and layer.units is None and classes is not None else layer.units
         if units is None:
             raise SettingError(
                 f"layer {k + 1} ({type(layer).__name__}) needs units: only the last may leave them open."
             )
-        if last and classes is not None and units != classes:
-            raise SettingError(f"the last layer has {units} units for {classes} classes: it needs one per class.")
-        stages.append(Stage(layer, units, float(layer.tau), float(layer.feedback_tau or layer.tau), place, polarities))
+        if units % per_class or (last and classes is not None and units != classes * per_class):
+            needed = "one per class" if per_class == 1 else f"units_per_class = {per_class} times the classes"
+            classes_ = "its" if classes is None else classes
+            raise SettingError(f"the last layer has {units} units for {classes_} classes: it needs {needed}.")
+        tau, feedback_tau = float(layer.tau), float(layer.feedback_tau or layer.tau)
+        stages.append(Stage(layer, units, tau, feedback_tau, place, polarities, per_class))
+        for what, sides in (("a field of", place), ("a neighbourhood of", layer.box(place))):
+            if math.prod(sides) * polarities > MOST_ENTRIES:
+                size = f"{' x '.join(map(str, sides))} with {polarities} polarities"
+                raise SettingError(
+                    f"layer {k + 1} ({type(layer).__name__}) has {what} {size}, more than {MOST_ENTRIES:,} entries: "
+                    "use a smaller field or fewer units below it."
+                )
         place, polarities = layer.output_field(place), units
-        stages[-1].surface_shape  # noqa: B018  raises if a Tile has other dimensions than its field
     return tuple(stages)
 
 

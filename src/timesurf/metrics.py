@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.engines import Outcome, Trace
+from timesurf.layers import Stage
 
 Array = NDArray[Any]
 SILENT = -1  # in place of a class number: no output event, so no decision
@@ -183,6 +184,12 @@ def running_decisions(vote: Array, offsets: Array, after: Array, classes: int) -
             counts += np.bincount(some[some >= 0], minlength=classes)
         of_recording[:] = decide(votes.cumsum(axis=0)).classes
     return decided
+
+
+def voted(trace: Trace, stages: Sequence[Stage]) -> Array:
+    """The class that each event voted for; `SILENT` where it was not output."""
+    classes: Array = np.where(trace.passed == len(stages), trace.winner[:, -1] // stages[-1].units_per_class, SILENT)
+    return classes
 
 
 def silent(votes: Array) -> int:

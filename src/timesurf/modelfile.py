@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import operator
 import struct
 from dataclasses import fields
 from pathlib import Path
@@ -18,16 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.engines import Parameters, Units
-from timesurf.errors import ModelFileError, TimesurfError
-from timesurf.layers import Full, Layer, Stage, Tile, Window
+from timesurf.errors import ModelFileError, SettingError, TimesurfError
+from timesurf.layers import Full, Layer, Stage, Tile, Window, stack
 from timesurf.rule import Rule
 from timesurf.storage.atomic import replacing
+from timesurf.storage.kinds import check_input
 
 Array = NDArray[Any]
 VERSION = 2
+DTYPES = ("float32", "float64")  # what a network computes in
 _ARRAYS = tuple(f.name for f in fields(Units))
 KINDS: dict[str, type[Layer]] = {kind.__name__: kind for kind in (Window, Tile, Full)}
-_LARGEST_HEADER = 16 << 20  # bytes; a header is a few kilobytes, a history of many passes some hundred
+_LARGEST_HEADER = 100_000_000  # bytes, as in safetensors; a header is a few kilobytes, a history 100 bytes per pass
 _LARGEST_NAMES = 1 << 20  # letters of all class names, if all were as long as the longest
 
 
@@ -80,14 +84,132 @@ def describe(network: Described) -> dict[str, Any]:
     }
 
 
-def settings(about: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of `Network` from what `describe` gave, checked."""
-    _check(about)
+def checked(
+    about: dict[str, Any], tensors: dict[str, Array], path: str | Path
+) -> tuple[dict[str, Any], list[dict[str, Any]], Parameters]:
+    """What a model file holds, if it is a network; used before writing one, and after reading one.
+
+    Parameters
+    ----------
+    about, tensors
+        As `read` gives them.
+    path : str or Path
+        The file, for error messages.
+
+    Returns
+    -------
+    arguments : dict
+        Of `Network`.
+    history : list of dict
+        One entry per pass.
+    parameters : Parameters
+        Centroids and thresholds.
+
+    Raises
+    ------
+    ModelFileError
+        If anything in it is not what a network has; the message says what.
+    """
+    try:
+        arguments = _arguments(about)
+        layers, field, polarities = (arguments[name] for name in ("layers", "field", "polarities"))
+        stages = stack(layers, field, polarities, len(arguments["classes"]))
+        arguments["rule"].per_layer(len(stages))
+        history = _history(about["history"])
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ModelFileError(f"{path} describes no network: {error}") from error
+    return arguments, history, parameters_from(tensors, stages, path)
+
+
+def _arguments(about: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of `Network` from what `describe` gave."""
+    if not isinstance(about["classes"], list):
+        raise ModelFileError(f"classes = {about['classes']!r} must be a list of numbers or text.")
+    if about["dtype"] not in DTYPES:
+        raise ModelFileError(f"dtype = {about['dtype']!r} must be {' or '.join(DTYPES)}.")
     return {
         "layers": [layer_from_dict(layer) for layer in about["layers"]],
         "rule": rule_from_dict(about["rule"]),
-        **{name: about[name] for name in ("field", "polarities", "classes", "dtype", "seed")},
+        "classes": class_names(about["classes"]),
+        "seed": seed_number(about["seed"]),
+        **{name: about[name] for name in ("field", "polarities", "dtype")},
     }
+
+
+def class_names(classes: Any) -> Array:
+    """Labels as the classes of a network: whole or finite numbers, or text, that a model file can hold.
+
+    Parameters
+    ----------
+    classes : sequence
+        The labels.
+
+    Returns
+    -------
+    array
+        Of integers, floats, booleans or text.
+
+    Raises
+    ------
+    SettingError
+        If there are none, two are equal, or a file could not hold them.
+
+    Examples
+    --------
+    >>> class_names(["cup", "pen"]).tolist()
+    ['cup', 'pen']
+    >>> class_names([b"cup", b"pen"])
+    Traceback (most recent call last):
+    timesurf.errors.SettingError: classes are of type bytes: a model file holds numbers or text. Convert the labels.
+
+    """
+    array = isinstance(classes, np.ndarray) and classes.dtype != object
+    listed = [] if isinstance(classes, str) or not np.iterable(classes) else np.asarray(classes, object).tolist()
+    for name in listed:
+        if not isinstance(name, str | int | float | np.bool_ | np.integer | np.floating):
+            raise SettingError(
+                f"classes are of type {type(name).__name__}: a model file holds numbers or text. Convert the labels."
+            )
+        if isinstance(name, str) and not name.isascii() and name != name.encode(errors="replace").decode():
+            raise SettingError(f"class {name!r} is not valid text (it holds half of a character). Rename it.")
+        if isinstance(name, int | np.integer) and not -(2**63) <= name < 2**63:
+            raise SettingError(f"class {name} is a number of more than 64 bits (with its sign). Use smaller numbers.")
+        if isinstance(name, float | np.floating) and not math.isfinite(name):
+            raise SettingError(f"class {name} is not a finite number.")
+    longest = max((len(name) for name in listed if isinstance(name, str)), default=0)
+    if longest * len(listed) > _LARGEST_NAMES:  # NumPy stores each name with the length of the longest
+        raise SettingError(
+            f"{len(listed):,} classes with names of up to {longest:,} letters are too long: "
+            f"a model file holds {_LARGEST_NAMES:,} letters, each name as long as the longest. Use shorter names."
+        )
+    names = np.asarray(classes if array else listed)
+    if names.ndim != 1 or len(np.unique(names)) != len(names) or not len(names):
+        raise SettingError(f"classes = {classes!r} must be a list of different labels, at least one.")
+    return names
+
+
+def seed_number(seed: Any) -> int | None:
+    """A seed as a Python integer, None if there is none."""
+    try:
+        number = None if seed is None else operator.index(seed)
+    except TypeError:
+        number = -1
+    if number is not None and (number < 0 or isinstance(seed, bool)):
+        raise SettingError(f"seed = {seed!r} must be a whole number, 0 or more, or None.")
+    return number
+
+
+def _history(history: Any) -> list[dict[str, Any]]:
+    """The history of a network, if each pass has figures that are numbers, the share of events kept among them."""
+    for line in history if isinstance(history, list) else [None]:
+        if not isinstance(line, dict) or not all(_is_figure(value) for value in line.values()) or "kept" not in line:
+            raise ModelFileError("history must be a list with the figures of one pass per entry, 'kept' among them.")
+    return list(history)
+
+
+def _is_figure(value: Any) -> bool:
+    """Whether this is a number that every caller can print and compute with."""
+    return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63)
 
 
 def write(
@@ -105,12 +227,23 @@ def write(
         Centroids and thresholds.
     more : dict, optional
         Further tensors by name.
+
+    Raises
+    ------
+    ModelFileError
+        If `read` and `checked` would refuse the file; nothing is written then.
     """
     from safetensors.numpy import save
 
     tensors = named(parameters) | (more or {})
     about = {"format": VERSION, **about}
-    header = {"timesurf": json.dumps(about | {"checksum": checksum(about, tensors)})}
+    try:
+        header = {"timesurf": json.dumps(about | {"checksum": checksum(about, tensors)})}
+    except (TypeError, ValueError) as error:
+        raise ModelFileError(f"{path} cannot be written: {error}.") from error
+    checked(json.loads(header["timesurf"]), tensors, path)
+    if len(header["timesurf"]) > _LARGEST_HEADER // 2:  # the rest is for escaped quotes and the list of tensors
+        raise ModelFileError(f"{path} cannot be written: its history has too many passes ({len(about['history']):,}).")
     with replacing(path) as file:
         file.write(save(tensors, metadata=header))
 
@@ -139,6 +272,7 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
+    check_input(path)
     try:
         with Path(path).open("rb") as file:
             (size,) = struct.unpack("<Q", file.read(8))
@@ -201,22 +335,6 @@ def parameters_from(
             raise ModelFileError(f"{path}: layer{k}.frozen must be booleans, one for each of {stage.units} units.")
         parameters.append(Units(arrays[0], arrays[1], mask.copy()))
     return parameters
-
-
-def _check(about: dict[str, Any]) -> None:
-    """Refuse a header with a seed, a history or classes that no network has."""
-    seed, history, classes = about["seed"], about["history"], about["classes"]
-    if seed is not None and (type(seed) is not int or seed < 0):
-        raise ModelFileError(f"seed = {seed!r} must be a whole number, 0 or more.")
-    if not isinstance(history, list) or not all(isinstance(line, dict) for line in history):
-        raise ModelFileError("history must be a list with one entry per pass.")
-    if not isinstance(classes, list) or not all(isinstance(name, str | int | float) for name in classes):
-        raise ModelFileError(f"classes = {classes!r} must be a list of numbers or text.")
-    longest = max((len(name) for name in classes if isinstance(name, str)), default=0)
-    if longest * len(classes) > _LARGEST_NAMES:  # NumPy stores each name with the length of the longest
-        raise ModelFileError(f"{len(classes)} classes with names of up to {longest} letters are too long.")
-    if not all(-(2**63) <= name < 2**63 for name in classes if isinstance(name, int)):
-        raise ModelFileError("classes are numbers of more than 64 bits.")
 
 
 def layer_to_dict(layer: Layer) -> dict[str, Any]:

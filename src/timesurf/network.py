@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
-import numpy as np
 from numpy.typing import NDArray
 
 from timesurf import display, engines, inference, metrics, modelfile
-from timesurf.engines import Engine, Options, Outcome, Parameters, Trace, Units
-from timesurf.errors import EventError, ModelFileError, NotFittedError, SettingError
+from timesurf.engines import Engine, Options, Outcome, Parameters, Trace
+from timesurf.errors import EventError, NotFittedError, SettingError
 from timesurf.events import Recordings
 from timesurf.layers import Layer, Stage, stack
 from timesurf.learning import adapt, best, grow, trainer
 from timesurf.learning.best import Fitting, Training
+from timesurf.learning.law import Law, law
 from timesurf.learning.start import Starting, begin
 from timesurf.learning.trainer import Report
 from timesurf.rule import Rule
 
 Array = NDArray[Any]
+_OPTIONS = ("rule", "engine", "dtype", "threads", "deterministic", "seed")
 
 
 class Network:
@@ -39,8 +39,7 @@ class Network:
     rule : Rule, optional
         Rates of Sup3r.
     engine : str or Engine
-        "cpu", "cuda" (an NVIDIA GPU), "auto" (a GPU if there is one), "reference", or
-        `engines.dask.workers.Workers`, many machines. What an engine does not support runs on "cpu".
+        "cpu", "cuda" (a GPU), "auto" (a GPU if there is one), "reference", or `engines.dask.workers.Workers`.
     dtype : {"float32", "float64"}
         Precision of inference and of the batch rule. Parameters and online learning are always in float64.
     threads : int, optional
@@ -52,7 +51,7 @@ class Network:
 
     Examples
     --------
-    >>> from timesurf import Full, Network, Tile
+    >>> from timesurf import Full, Tile
     >>> from timesurf.datasets import sentences
     >>> layers = [Tile((5, 5), units=3, tau="2 ms"), Tile((3, 1), units=6, tau=1), Full(tau=1)]
     >>> network = Network(layers, field=(30, 5), polarities=1, classes=["v/vyty", "vxvyty"])
@@ -75,20 +74,31 @@ class Network:
         deterministic: bool = False,
         seed: int | None = 0,
     ) -> None:
-        self.classes = np.asarray(classes)
-        if self.classes.ndim != 1 or len(np.unique(self.classes)) != len(self.classes) or not len(self.classes):
-            raise SettingError(f"classes = {classes!r} must be a list of different labels, at least one.")
-        if dtype not in ("float32", "float64"):
-            raise SettingError(f"dtype = {dtype!r} must be float32 or float64.")
+        self.classes = modelfile.class_names(classes)
+        if dtype not in modelfile.DTYPES:
+            raise SettingError(f"dtype = {dtype!r} must be {' or '.join(modelfile.DTYPES)}.")
         self.layers = tuple(layers)
         self.stages: tuple[Stage, ...] = stack(self.layers, field, polarities, len(self.classes))
         inference.check_size(self.stages)
         self.rule = rule or Rule()
         self.rule.per_layer(len(self.stages))  # raises now if it has rates for another number of layers
-        self.engine, self.deterministic, self.seed = engine, deterministic, seed
-        self.dtype, self.threads = dtype, threads
+        self.engine, self.dtype, self.threads, self.deterministic = engine, dtype, threads, deterministic
+        self.seed = modelfile.seed_number(seed)
         self.history: list[dict[str, Any]] = []
+        self.law: Law | None = None  # what the data chose
         self._parameters: Parameters | None = None
+
+    @classmethod
+    def for_data(cls, recordings: Recordings, *, classes: Any = None, **options: Any) -> Network:
+        """An untrained network chosen from recordings by `timesurf.learning.law`; `law.why` says what was chosen.
+
+        `fit` then trains it as chosen. Options are those of the network: engine, dtype, threads, deterministic, seed.
+        """
+        found = law(recordings, **{name: options[name] for name in ("engine", "threads", "seed") if name in options})
+        classes = recordings.classes if classes is None else classes
+        network = cls(found.layers, recordings.field, recordings.polarities, classes, rule=found.rule, **options)
+        network.law = found
+        return network
 
     @property
     def parameters(self) -> Parameters:
@@ -99,10 +109,7 @@ class Network:
 
     @parameters.setter
     def parameters(self, value: Parameters) -> None:
-        float64 = partial(np.ascontiguousarray, dtype=np.float64)
-        self._parameters = Parameters(
-            Units(float64(of.centroids), float64(of.thresholds), np.array(of.frozen, dtype=np.bool_)) for of in value
-        )
+        self._parameters = value.contiguous()
 
     @property
     def started(self) -> bool:
@@ -148,7 +155,7 @@ class Network:
 
     def fit(self, recordings: Recordings, **settings: Unpack[Fitting]) -> Network:
         """Start anew and learn: `start`, then `train`, with the parameters of both."""
-        best.fit(self, recordings, settings)
+        best.fit(self, recordings, (self.law.fitting if self.law else {}) | settings)  # type: ignore[arg-type]
         return self
 
     def train(self, recordings: Recordings, **training: Unpack[Training]) -> Network:
@@ -261,14 +268,14 @@ class Network:
     def resized(self, units: Sequence[int], classes: Sequence[Any] | Array) -> Network:
         """A network like this one, without parameters, with so many units in its hidden layers and these classes."""
         hidden = [replace(layer, units=n) for layer, n in zip(self.layers, units, strict=False)]
-        last = self.layers[-1] if self.layers[-1].units is None else replace(self.layers[-1], units=len(classes))
-        names = ("rule", "engine", "dtype", "threads", "deterministic", "seed")
-        options: dict[str, Any] = {name: getattr(self, name) for name in names}
+        last, each = self.layers[-1], self.stages[-1].units_per_class
+        last = last if last.units is None else replace(last, units=len(classes) * each)
+        options: dict[str, Any] = {name: getattr(self, name) for name in _OPTIONS}
         return Network([*hidden, last], self.field, self.polarities, classes, **options)
 
     def freeze(self, layer: int | None = None, units: Any = slice(None), *, frozen: bool = True) -> Network:
         """Freeze units of a layer (all by default; None: of every layer), or unfreeze them with frozen=False."""
-        for k in range(len(self.stages)) if layer is None else [self.layer_number(layer)]:
+        for k in range(len(self.stages)) if layer is None else [inference.layer_number(self.stages, layer)]:
             self.parameters[k].frozen[units] = frozen
         return self
 
@@ -299,14 +306,15 @@ class Network:
 
     def transform(self, recordings: Recordings, layer: int = -1) -> Recordings:
         """Events that a layer (0: the first) emits, as recordings: its output field, its units as polarities."""
-        k = self.layer_number(layer)
+        k = inference.layer_number(self.stages, layer)
         inference.check_input(self.stages, recordings)
         return inference.emitted(self._engine, self.stages, self.parameters, recordings, self.options, k)
 
     def surfaces(self, recordings: Recordings, layer: int = 0) -> Array:
         """Time surfaces of all events that reach a layer, one row per event."""
         inference.check_input(self.stages, recordings)
-        return self._engine.surfaces(self.stages, self.parameters, engines.pack(recordings), self.layer_number(layer))
+        k, batch = inference.layer_number(self.stages, layer), engines.pack(recordings)
+        return self._engine.surfaces(self.stages, self.parameters, batch, k)
 
     def evaluate(self, recordings: Recordings) -> dict[str, Any]:
         """Recording and event accuracy on the labelled recordings; events kept and silent recordings of all."""
@@ -318,13 +326,6 @@ class Network:
     @property
     def _engine(self) -> Engine:
         return engines.choose(self.engine, self.stages)
-
-    def layer_number(self, layer: int) -> int:
-        """The layer's number from 0 up; -1 is the last."""
-        depth = len(self.stages)
-        if not -depth <= layer < depth:
-            raise SettingError(f"layer = {layer} does not exist: this network has layers 0 to {depth - 1}.")
-        return layer % depth
 
     def class_numbers(self, recordings: Recordings) -> Array:
         """The class of each recording as a number, -1 if unknown."""
@@ -338,11 +339,7 @@ class Network:
     @classmethod
     def load(cls, path: str | Path, *, engine: str | Engine = "cpu") -> Network:
         """A network from a file. Everything in the file is checked, nothing in it is executed."""
-        about, tensors = modelfile.read(path)
-        try:
-            network = cls(**modelfile.settings(about), engine=engine)
-            network.history = about["history"]
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise ModelFileError(f"{path} describes no network: {error}") from error
-        network.parameters = modelfile.parameters_from(tensors, network.stages, path)
+        arguments, history, parameters = modelfile.checked(*modelfile.read(path), path)
+        network = cls(**arguments, engine=engine)
+        network.history, network.parameters = history, parameters
         return network

@@ -6,9 +6,11 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from timesurf.engines import Engine
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
 from timesurf.layers import Full, Layer, Tile, Window
+from timesurf.learning.law import law
 from timesurf.learning.start import Start
 from timesurf.modelfile import layer_to_dict
 from timesurf.network import Network
@@ -125,7 +127,31 @@ def nmnist(recordings: int = 60_000, *, units: int = 32, taus: tuple[Time, Time]
     )
 
 
-NAMES = ("camera", "nmnist", "sentences")
+def for_data(
+    recordings: Recordings, *, engine: str | Engine = "cpu", threads: int | None = None, seed: int | None = 0
+) -> tuple[Preset, tuple[str, ...]]:
+    """Settings chosen from recordings, see `timesurf.learning.law`; and why, one line per choice.
+
+    Parameters
+    ----------
+    recordings : Recordings
+        To learn from.
+    engine, threads
+        What computes, on how many cores.
+    seed : int, optional
+        Draws the recordings that are looked at.
+
+    Returns
+    -------
+    tuple of Preset and tuple of str
+        The settings, and the reasons.
+    """
+    found = law(recordings, engine=engine, threads=threads, seed=seed)
+    fitting = {name: value for name, value in found.fitting.items() if name != "if_diverged"}
+    return Preset(found.layers, found.rule, **fitting), found.why
+
+
+NAMES = ("auto", "camera", "nmnist", "sentences")
 
 
 def named(name: str, recordings: int, *, units: int = 32, taus: tuple[Time, Time] | None = None) -> Preset:
@@ -136,7 +162,7 @@ def named(name: str, recordings: int, *, units: int = 32, taus: tuple[Time, Time
     Parameters
     ----------
     name : {"camera", "nmnist", "sentences"}
-        The preset.
+        The preset. "auto" is `for_data`, which needs the recordings.
     recordings, units, taus
         As in `nmnist`; "sentences" ignores them.
 
@@ -147,7 +173,7 @@ def named(name: str, recordings: int, *, units: int = 32, taus: tuple[Time, Time
     """
     if name == "sentences":
         return SENTENCES
-    if name in NAMES:
+    if name in ("camera", "nmnist"):
         return nmnist(recordings, units=units, taus=taus)
     raise SettingError(f"preset = {name!r} must be one of {', '.join(NAMES)}.")
 

@@ -16,6 +16,12 @@ dist_n the distance ``||ts - c_n||``::
     near(th, dist) = exp(-(th - dist) / d)   "border": surfaces close to the threshold move it
                      exp(-dist / d)          "centre": as the paper prints it
 
+With labels, the last layer may learn by the delta rule instead (`last="delta"`), which moves all of its units::
+
+    q_n  = softmax_n(-temperature dist_n^2)                       the share of unit n
+    r_n  = q_n / (sum of q over the units of the right class)     for those units, 0 for the others
+    c_n += alpha (r_n - q_n) (ts - c_n)                           for all n
+
 Two differences from the printed equations, both needed by the paper's own text: the mean in S divides by N - 1 units,
 not by K - 1 layers (else S is not 0 when all units fire at once), and `near` measures from the border ("how close to
 the border samples need to be"). A threshold stops at 0: its unit is then silent.
@@ -35,7 +41,9 @@ from timesurf.errors import SettingError
 Array = NDArray[Any]
 PerLayer = float | tuple[float, ...]  # one number for all layers, or one per layer
 Kernel = Literal["border", "centre"]
+Last = Literal["sup3r", "delta"]
 SLACK = 1e-6  # S and dS this little below 0 count as 0: while one unit fires steadily dS is 0 up to rounding
+DOUBT = 1e-4  # added to a class's share before its logarithm is taken: one event never rules a class out
 RATES = ("alpha", "beta", "gamma", "delta", "d")
 
 
@@ -55,6 +63,10 @@ class Rule:
         Where `near` measures from.
     competition : bool
         Whether a unit that fires correctly pushes back the thresholds of the other units that its surface reaches.
+    last : {"sup3r", "delta"}
+        How the last layer learns from events with a label; without one it always learns by Sup3r.
+    temperature : float
+        How fast the share of a unit falls with its squared distance: in the delta rule and in decisions by evidence.
 
     Examples
     --------
@@ -70,6 +82,8 @@ class Rule:
     d: PerLayer = 0.3  # how close to the border (or the centre) a surface must be to move a threshold
     kernel: Kernel = "border"
     competition: bool = True  # whether the unit that fires pushes back the thresholds of others
+    last: Last = "sup3r"  # how the last layer learns from events with a label
+    temperature: float = 5.0  # of the shares of units: 1 / squared distance
 
     def __post_init__(self) -> None:
         """Refuse rates that are not numbers, a d that is not positive, an unknown kernel."""
@@ -86,6 +100,11 @@ class Rule:
         if self.kernel not in get_args(Kernel):
             raise SettingError(f"kernel = {self.kernel!r} must be one of {', '.join(get_args(Kernel))}.")
         object.__setattr__(self, "competition", bool(self.competition))
+        if self.last not in get_args(Last):
+            raise SettingError(f"last = {self.last!r} must be one of {', '.join(get_args(Last))}.")
+        if not isinstance(self.temperature, int | float | np.number) or not 0 < self.temperature < math.inf:
+            raise SettingError(f"temperature = {self.temperature!r} must be a positive number.")
+        object.__setattr__(self, "temperature", float(self.temperature))
 
     def per_layer(self, layers: int) -> Array:
         """Rates as an array (layers, 5), columns as in RATES."""
@@ -131,9 +150,9 @@ def _finite(number: Any) -> bool:
         return False
 
 
-def sign(fired: int, label: int) -> float:
-    """G: +1 if the last layer fired the right class or there is no label (-1), else -1."""
-    return 1.0 if label in (fired, -1) else -1.0
+def sign(voted: int, label: int) -> float:
+    """G: +1 if the last layer voted for the right class or there is no label (-1), else -1."""
+    return 1.0 if label in (voted, -1) else -1.0
 
 
 def separability(ftv: Array, fired: int, G: float) -> float:
@@ -171,3 +190,36 @@ def threshold_steps(
         steps[reached] = -gain * near(th[reached], dist[reached], d, rule.kernel)
     steps[fired] = gain * near(th[fired], dist[fired], d, rule.kernel)
     return steps
+
+
+def shares(squared: Array, temperature: float) -> Array:
+    """Shares of units at these squared distances: q_n = softmax_n(-temperature dist_n^2).
+
+    Examples
+    --------
+    >>> shares(np.array([0.0, 0.0, 1000.0]), temperature=5.0)
+    array([0.5, 0.5, 0. ])
+    """
+    weight: Array = np.exp(-temperature * (squared - squared.min()))
+    weight /= weight.sum()
+    return weight
+
+
+def class_shares(squared: Array, temperature: float, units_per_class: int) -> Array:
+    """Shares of classes: the sum of the shares of their units."""
+    total: Array = shares(squared, temperature).reshape(-1, units_per_class).sum(axis=1)
+    return total
+
+
+def delta_gains(squared: Array, temperature: float, label: int, units_per_class: int) -> Array:
+    """Gains of all units by the delta rule, without alpha: r_n - q_n.
+
+    Examples
+    --------
+    >>> delta_gains(np.array([0.0, 0.0]), temperature=5.0, label=1, units_per_class=1)
+    array([-0.5,  0.5])
+    """
+    right = slice(label * units_per_class, (label + 1) * units_per_class)
+    gains: Array = -shares(squared, temperature)
+    gains[right] += shares(squared[right], temperature)
+    return gains

@@ -9,6 +9,7 @@ from timesurf.errors import SettingError
 Time = float | int | str
 
 _MICROSECONDS = {"ns": 1e-3, "us": 1.0, "µs": 1.0, "μs": 1.0, "ms": 1e3, "s": 1e6, "min": 60e6, "h": 3600e6}
+SHORTEST, LONGEST = 1e-3, 1e15  # us, of a time constant: 1 ns and about 32 years, see `time_constant`
 _TEXT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)\s*([a-zµμ]+)\s*", re.IGNORECASE)
 
 
@@ -50,6 +51,45 @@ def microseconds(value: Time, name: str = "time") -> float:
         raise SettingError(f"{name} = {value!r} is neither a number of microseconds nor text.") from None
     if not (math.isfinite(us) and us > 0):
         raise SettingError(f"{name} = {value!r} must be a positive, finite time.")
+    return us
+
+
+def time_constant(value: Time, name: str = "tau") -> float:
+    """The time constant of an exponential decay in microseconds, from 1 ns to 1e15 us (about 32 years).
+
+    Events have whole microseconds. After one of them, the shortest has decayed to exp(-1000), which is 0 in any
+    precision, and the longest to 1 - 1e-15, the last digits of a float64: beyond either, nothing would change but the
+    risk of numbers that overflow.
+
+    Parameters
+    ----------
+    value, name
+        As of `microseconds`.
+
+    Returns
+    -------
+    us : float
+        The same time.
+
+    Raises
+    ------
+    SettingError
+        If it is not a time, or outside this range.
+
+    Examples
+    --------
+    >>> time_constant("100 ms")
+    100000.0
+    >>> time_constant(1e-4)
+    Traceback (most recent call last):
+    timesurf.errors.SettingError: tau = 0.0001 must lie between 0.001 us (1 ns) and 1e+15 us (about 32 years).
+
+    """
+    us = microseconds(value, name)
+    if not SHORTEST <= us <= LONGEST:
+        raise SettingError(
+            f"{name} = {value!r} must lie between {SHORTEST:g} us (1 ns) and {LONGEST:g} us (about 32 years)."
+        )
     return us
 
 

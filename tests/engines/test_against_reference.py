@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.random_networks import cases
+from tests.random_networks import cases, temperatures
 from timesurf.engines import Options, reference
 from timesurf.engines.cpu import engine as cpu
 from timesurf.engines.cpu import layout, yardstick
@@ -49,6 +49,17 @@ def test_same_winners_rejections_distances_and_s(engine, case):
     assert_same_counts(engine.infer(case.stages, case.parameters, case.batch), expected)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@given(case=cases(), temperature=temperatures)
+def test_same_evidence(engine, case, temperature):
+    options = Options(temperature=temperature)
+    expected = reference.infer(case.stages, case.parameters, case.batch, options)
+    found = engine.infer(case.stages, case.parameters, case.batch, options)
+    assert_same_counts(found, expected)
+    np.testing.assert_allclose(found.evidence, expected.evidence, **EXACT)
+    assert engine.infer(case.stages, case.parameters, case.batch).evidence is None
+
+
 @pytest.mark.parametrize("learn", ["learn_online", "learn_batch"])
 @pytest.mark.parametrize("engine", ENGINES)
 @given(case=cases())
@@ -86,6 +97,21 @@ def test_same_surfaces_in_every_layer(engine, case):
         found = engine.surfaces(case.stages, case.parameters, case.batch, layer)
         assert found.shape == expected.shape
         np.testing.assert_allclose(found, expected, **EXACT)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(case=cases(most_layers=1))
+@settings(max_examples=30)
+def test_float32_evidence_and_delta_steps_differ_only_in_rounding(engine, case):
+    """In one layer whose thresholds stay: a near-tie then changes neither shares nor what comes later."""
+    rule = replace(case.rule, last="delta", gamma=0, delta=0)
+    labels = np.random.default_rng(0).integers(0, case.stages[0].classes, len(case.batch))
+    batch, options = replace(case.batch, label=labels), Options("float32", temperature=rule.temperature)
+    expected, found = case.parameters.copy(), case.parameters.copy()
+    right = reference.learn_batch(case.stages, expected, rule, batch, options)
+    ours = engine.learn_batch(case.stages, found, rule, batch, options)
+    assert_same_parameters(found, expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(ours.evidence, right.evidence, rtol=1e-3, atol=1e-3 * len(batch.entry))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

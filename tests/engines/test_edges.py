@@ -73,9 +73,6 @@ def test_an_infinite_threshold_beside_the_one_that_fired_stays_infinite(engine, 
     np.testing.assert_allclose(parameters[0].thresholds, [0.5 + 0.1 * np.exp(-0.5), np.inf], rtol=1e-6)
 
 
-@pytest.mark.xfail(
-    reason="the CPU kernels skip all thresholds where that of the unit that fired is infinite", strict=False
-)
 @EVERY
 @LEARN
 @LAYER

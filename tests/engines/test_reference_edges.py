@@ -121,11 +121,12 @@ def test_ds_is_the_change_of_s_since_the_previous_output_at_that_place():
 def taught(S, dS, rule, *, layers=3):
     """Layers of one unit, its centroid 0.5, its threshold 2, its surface 1: what each learns from given S and dS."""
     parameters = Parameters.of([np.full((1, 1), 0.5)] * layers, [np.full(1, 2.0)] * layers)
-    learnt = Parameters.of([np.zeros((1, 1))] * layers, [np.zeros(1)] * layers)
-    learnt = learnt.copy()  # arrays of its own for every layer
+    learned = Parameters.of([np.zeros((1, 1))] * layers, [np.zeros(1)] * layers)
+    learned = learned.copy()  # arrays of its own for every layer
     step = reference.Step(np.ones(1), np.array([0.5]), 0, True, ())
-    reference.learn(parameters, rule, [step] * layers, np.array(S), np.array(dS), learnt)
-    return [u.centroids.item() for u in learnt], [u.thresholds.item() for u in learnt]
+    stages = stack([Full(units=1, tau=1)] * layers, (), 1)
+    reference.learn(stages, parameters, rule, [step] * layers, np.array(S), np.array(dS), -1, learned)
+    return [u.centroids.item() for u in learned], [u.thresholds.item() for u in learned]
 
 
 S, DS = [0.9, 0.5, 0.25], [0.3, -0.2, 0.1]

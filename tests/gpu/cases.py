@@ -10,25 +10,29 @@ from timesurf.layers import Full, Tile, Window, stack
 from timesurf.rule import Rule
 
 
-def draw(seed, most_units=5, most_events=120, *, windows=0):
+def draw(seed, most_units=5, most_events=120, *, windows=0, last="sup3r"):
     """Stages, parameters among the surfaces, a rule and a batch with ties in time and empty recordings.
 
     windows : that many Window layers below one Full layer, which have paths of their own; 0: any layers
+    last : how the last layer learns; the delta rule always takes the general path
     """
     rng = np.random.default_rng(seed)
     field = tuple(int(n) for n in rng.integers(1, 8, rng.integers(1, 4)))
     polarities = int(rng.integers(1, 4))
     layers, place = [], field
-    for k in range(windows + 1 if windows else rng.integers(1, 5)):
+    count = windows + 1 if windows else int(rng.integers(1, 5))
+    for k in range(count):
         about = {"units": int(rng.integers(1, most_units + 1))}
         about |= {name: float(rng.choice([1.0, 7.5, 40.0, 300.0])) for name in ("tau", "feedback_tau")}
         kind = (0 if k < windows else 2) if windows else rng.integers(3)
         if kind == 0:
-            layers.append(Window(int(rng.choice([1, 3, 5])), **about))
+            layers.append(Window(int(rng.choice([1, 3, 5])), stride=_stride(rng, len(place)), **about))
+        elif kind == 1:
+            layers.append(Tile([int(n) for n in rng.integers(1, 5, len(place))], **about))
         else:
-            layers.append(
-                Tile([int(n) for n in rng.integers(1, 5, len(place))], **about) if kind == 1 else Full(**about)
-            )
+            per_class = int(rng.integers(1, 4)) if k == count - 1 else 1
+            about["units"] = max(about["units"] // per_class, 1) * per_class
+            layers.append(Full(units_per_class=per_class, **about))
         place = layers[-1].output_field(place)
     stages = stack(layers, field, polarities)
     parameters = Parameters()
@@ -40,11 +44,22 @@ def draw(seed, most_units=5, most_events=120, *, windows=0):
         parameters.append(Units(centroids, th, rng.random(stage.units) < 0.2))
     rates = {name: tuple(rng.uniform(0.001, 0.05, len(stages))) for name in ("alpha", "beta", "gamma", "delta")}
     kernel, competition = str(rng.choice(["border", "centre"])), bool(rng.random() < 0.7)
-    rule = Rule(**rates, d=float(rng.uniform(0.1, 1.0)), kernel=kernel, competition=competition)
+    rule = Rule(
+        **rates, d=float(rng.uniform(0.1, 1.0)), kernel=kernel, competition=competition, last=last,
+        temperature=float(rng.choice([0.3, 2.0, 10.0])),
+    )  # fmt: skip
     counts = rng.integers(0, most_events, rng.integers(1, 9)) * (rng.random() < 0.95)
     events, offsets = int(counts.sum()), np.cumsum([0, *counts])
     coords = [rng.integers(0, n, events) for n in field]
     gaps = rng.choice([0, 0, 1, 3, 50], events)
     t = np.concatenate([[], *(np.cumsum(gaps[a:b]) for a, b in itertools.pairwise(offsets))]).astype(int)
     recordings = Recordings(coords, t, rng.integers(0, polarities, events), offsets, field=field, polarities=polarities)
-    return stages, parameters, rule, pack(recordings, rng.integers(-1, stages[-1].units, len(counts)))
+    return stages, parameters, rule, pack(recordings, rng.integers(-1, stages[-1].classes, len(counts)))
+
+
+def _stride(rng, dimensions):
+    """1 in half of the cases, else the same for all dimensions, one for each, or the whole field."""
+    kind = rng.integers(6)
+    if kind < 3:
+        return 1
+    return [int(rng.integers(2, 4)), tuple(int(n) for n in rng.integers(1, 4, dimensions)), "field"][kind - 3]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.gpu.cases import draw
 from timesurf import Full, Network, Recordings, Rule, Window
-from timesurf.engines import reference
+from timesurf.engines import Options, reference
 from timesurf.engines.cuda import deep as cudadeep
 
 cupy = pytest.importorskip("cupy", reason="the CUDA engine needs CuPy")
@@ -47,15 +47,20 @@ def parted(stages, parameters, batch, found, expected):
     return some
 
 
-def check_decisions(stages, parameters, batch):
-    """Votes and rejections as the reference has them."""
-    right = reference.infer(stages, parameters, batch)
-    ours = cuda.infer(stages, parameters, batch)
-    traces = (engine.infer(stages, parameters, batch, trace=True).trace for engine in (cuda, reference))
-    if parted(stages, parameters, batch, *traces):
+def check_decisions(stages, parameters, batch, temperature=0.0):
+    """Votes and rejections as the reference has them; at a temperature also evidence, with a trace and without."""
+    options = Options(temperature=temperature)
+    right = reference.infer(stages, parameters, batch, options, trace=True)
+    plain, traced = (cuda.infer(stages, parameters, batch, options, trace=trace) for trace in (False, True))
+    if parted(stages, parameters, batch, traced.trace, right.trace):
         return
-    np.testing.assert_array_equal(ours.votes, right.votes)
-    np.testing.assert_array_equal(ours.kept, right.kept)
+    for ours in (plain, traced):
+        np.testing.assert_array_equal(ours.votes, right.votes)
+        np.testing.assert_array_equal(ours.kept, right.kept)
+        assert (ours.evidence is None) == (temperature == 0)
+        if temperature:
+            outputs = right.votes.sum(axis=1, keepdims=True)  # each adds what rounding of its distances comes to
+            assert (np.abs(ours.evidence - right.evidence) <= 1e-3 * temperature * outputs + 1e-6).all()
 
 
 def check_learning(stages, parameters, rule, batch, options):

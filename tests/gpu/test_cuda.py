@@ -57,6 +57,19 @@ def test_same_learning(seed, wide, deterministic):
     check_learning(stages, parameters, rule, batch, Options(deterministic=deterministic))
 
 
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_same_learning_by_the_delta_rule(seed, wide, deterministic):
+    drawn = draw(seed, most_units=70 if seed % 5 == 0 else 9, windows=seed % 3, last="delta")
+    check_learning(*drawn, Options(deterministic=deterministic))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_same_evidence(seed, wide):
+    stages, parameters, rule, batch = draw(seed, most_units=70 if seed % 5 == 0 else 9, windows=seed % 3)
+    check_decisions(stages, parameters, batch, rule.temperature)
+
+
 @pytest.mark.parametrize("seed", SEEDS[::2])
 def test_same_surfaces_in_every_layer(seed, wide):
     stages, parameters, _, batch = draw(seed)
@@ -164,6 +177,19 @@ def test_thresholds_compete_only_while_more_than_keep_passes():
     cpu.train(data, passes=2, batch_size=4, keep=0.6)
     assert networks[None].history[-1]["kept"] < 0.8 * networks[0.6].history[-1]["kept"]
     np.testing.assert_allclose(networks[0.6].parameters[0].thresholds, cpu.parameters[0].thresholds, rtol=1e-2)
+
+
+def test_networks_side_by_side_may_learn_by_different_rules():
+    data = digits()
+    settings = [{"alpha": 1e-3, "last": "delta"}, {"alpha": 1e-3, "last": "delta", "temperature": 1.0}]
+    alone, beside = ([network_of(data, **of) for of in settings] for _ in range(2))
+    how = {"passes": 2, "batch_size": 8}
+    for network in alone:
+        network.train(data, **how)
+    together.train(beside, data, **how)
+    for a, b in zip(alone, beside, strict=True):
+        assert same_bits(a.parameters, b.parameters)
+    assert not same_bits(alone[0].parameters, alone[1].parameters)
 
 
 def test_online_learning_is_refused_with_the_way_out():

@@ -11,6 +11,7 @@ pytest.importorskip("cupy", reason="the CUDA engine needs CuPy")
 from tests.gpu.cases import draw
 from tests.gpu.checks import check_decisions, check_learning, cuda, deeper, digits, network_of, same_bits
 from timesurf.engines import Learner, Options, pack, reference
+from timesurf.engines.cuda import general
 from timesurf.rule import Rule
 
 
@@ -21,18 +22,31 @@ def case(path, seed):
     return draw(seed, most_units=16, most_events=400, windows=1 if path == "blocks" else 0)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("path", ["general", "blocks", "layer by layer"])
+# Chosen for strides, several units per class, and outputs with a label.
+CASES = [("general", 0), ("general", 2), ("blocks", 0), ("blocks", 4), ("layer by layer", 1), ("layer by layer", 2)]
+
+
+@pytest.mark.parametrize(("path", "seed"), CASES)
 def test_decides_as_the_reference(path, seed):
     stages, parameters, _, batch = case(path, seed)
     check_decisions(stages, parameters, batch)
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
-@pytest.mark.parametrize("seed", [1, 3])
-@pytest.mark.parametrize("path", ["general", "blocks", "layer by layer"])
+@pytest.mark.parametrize(("path", "seed"), CASES)
 def test_learns_as_the_reference(path, seed, deterministic):
     check_learning(*case(path, seed), Options(deterministic=deterministic))
+
+
+@pytest.mark.parametrize("width", [1024, 3], ids=["written", "wide"])
+@pytest.mark.parametrize("seed", [4, 9])
+def test_learns_by_the_delta_rule_as_the_reference(seed, width, monkeypatch):
+    monkeypatch.setattr(general, "WIDE", width)
+    general.plan.cache_clear()
+    stages, parameters, rule, batch = draw(seed, most_units=40, windows=1, last="delta")
+    check_learning(stages, parameters, rule, batch, Options(deterministic=seed == 4))
+    check_decisions(stages, parameters, batch, rule.temperature)
+    general.plan.cache_clear()
 
 
 def test_surfaces_are_the_references():

@@ -1,11 +1,6 @@
 """Files of cameras: written and read by faery itself; what it cannot do ends in an error that names the file."""
 
-import gc
-import socket
-import subprocess
 import sys
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -197,85 +192,8 @@ def test_without_faery_it_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "a.es").write_bytes(b"Event Stream")
     for call in (
         lambda: camera.read(tmp_path / "a.es"),
-        lambda: camera.packets("-"),
-        lambda: camera.packets("udp://127.0.0.1:7777"),
+        lambda: camera.packets(tmp_path / "a.es"),
         lambda: camera.write(tmp_path / "b.es", made()),
     ):
         with pytest.raises(EventError, match=r"pip install 'timesurf\[formats\]'"):
             call()
-
-
-# ---------------------------------------------------------------------- live
-
-
-@pytest.fixture
-def sent(faery):
-    """Packets received on a free port of this machine while datagrams are sent to it until the test ends."""
-    over = threading.Event()
-    senders = []
-
-    def listen(*datagrams):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-
-        def send():
-            deadline = time.monotonic() + 5
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
-                while not over.wait(0.02) and time.monotonic() < deadline:
-                    for datagram in datagrams:
-                        out.sendto(datagram.tobytes(), ("127.0.0.1", port))
-
-        senders.append(threading.Thread(target=send))
-        senders[-1].start()
-        return camera.packets(f"udp://127.0.0.1:{port}")
-
-    yield listen
-    over.set()
-    for sender in senders:
-        sender.join()
-
-
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_events_are_received_over_udp(faery, sent):
-    events = theirs(faery, made(100))
-    stream = sent(events)
-    first = next(stream)
-    stream.close()
-    assert_same_events(Recordings.from_structured([first], field=FIELD, polarities=2), made(100))
-
-
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_received_events_out_of_order_are_an_error(faery, sent):
-    events = theirs(faery, made(3))
-    events["t"] = [5, 9, 7]
-    with pytest.raises(EventError, match="time 7 us comes before 9 us"):
-        next(sent(events))
-
-
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_port_in_use_is_an_error(faery):
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
-        taken.bind(("127.0.0.1", 0))
-        with pytest.raises(EventError, match=r"cannot be read: .*in use"):
-            next(camera.packets(f"udp://127.0.0.1:{taken.getsockname()[1]}"))
-    gc.collect()  # faery leaves its socket open: warn here, not in a later test
-
-
-@pytest.mark.parametrize("url", ["udp://127.0.0.1", "udp://:7777", "udp://a:seven", "udp:7777"])
-def test_addresses_need_host_and_port(url):
-    with pytest.raises(EventError, match="names no host and port"):
-        camera.packets(url)
-
-
-def test_standard_input_is_read_as_it_comes(faery):
-    code = "from timesurf.io import camera\nfor p in camera.packets('-'): print(p['t'].tolist(), flush=True)"
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-    ) as process:
-        process.stdin.write("t,x,y,on\n10,1,2,1\n")
-        assert process.stdout.readline() == "[10]\n"  # before the rest is written
-        process.stdin.write("12,1,2,0\n")
-        assert process.stdout.readline() == "[12]\n"
-        process.stdin.close()
-        assert process.wait(5) == 0

@@ -104,7 +104,7 @@ def test_a_new_training_does_not_go_on_from_an_old_one(tmp_path):
     (tmp_path / ".checkpoint-000000000024.tsf.abc").write_bytes(b"half")
     again = network().fit(DATA, passes=1, checkpoints=tmp_path)
     assert len(again.history) == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-000000000024.tsf"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "checkpoint-000000000024.tsf"]
 
 
 def test_resume_without_checkpoints_begins(tmp_path):
@@ -152,7 +152,7 @@ def test_a_disk_that_is_full_for_a_while_does_not_end_the_training(tmp_path, mon
     with pytest.warns(UserWarning, match="No space left"):
         one = network().fit(DATA, passes=1, checkpoints=tmp_path)
     assert state(one) == state(whole)
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
 
 
 def test_minutes_are_not_the_wall_clocks(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Learning where a comparison turns: limits of adapting, new units, falling rates, tiny classes, clipping."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from timesurf import Full, Network, Recordings, Rule
+from timesurf import EventError, Full, Network, Recordings, Rule, Tile
 from timesurf.datasets import sentences
 from timesurf.engines import Learner, Options, Outcome, Parameters
+from timesurf.errors import DivergedError
 from timesurf.learning.adapt import limit
 from timesurf.learning.divergence import check_sane, put_back
 from timesurf.learning.schedule import Schedule
@@ -81,7 +83,50 @@ def test_a_silent_recording_is_survived_by_a_limit_on_confidence(confidence):
     assert network.adapt(silent, confidence=confidence).votes.tolist() == [[0, 0]]
 
 
-# ------------------------------------------------------------------ new units
+def test_a_cap_is_a_limit_for_each_recording_and_not_for_all_together():
+    network = SENTENCES.network(DATA, sentences.TASK1, 0).fit(DATA, passes=1)
+    before = network.snapshot()
+    network.adapt(DATA, rule=Rule(alpha=1e-3, beta=1e-3, gamma=0, delta=0), cap=1e-4)
+    way = (network.parameters[0].centroids - before[0].centroids).reshape(len(before[0].centroids), -1)
+    assert 1.5e-4 < np.linalg.norm(way, axis=1).max() <= len(DATA) * 1.001e-4
+
+
+def test_adapting_refuses_recordings_of_another_field():
+    network, _ = votes_3_to_1()
+    with pytest.raises(EventError, match="this network takes"):
+        network.adapt(Recordings([[0]], [0], field=(1,)))
+
+
+def test_adapting_falls_back_where_an_engine_cannot_learn_online():
+    network, recording = votes_3_to_1()
+    network.engine = SimpleNamespace(supports=lambda _, *, online=False: "It learns in batches only." if online else "")
+    before = network.snapshot()
+    network.adapt(recording, rule=Rule(alpha=0.1, beta=0.1))
+    assert not network.parameters.same(before)
+
+
+# ------------------------------------------------------------------ first and new units
+
+
+def test_a_mean_start_is_the_mean_surface_and_a_share_of_noise():
+    network = SENTENCES.network(DATA, sentences.TASK1, 0)
+    mean = network.start(DATA, zeta=0, sample=len(DATA)).parameters[0].centroids[0]
+    for zeta in (0.25, 1.0):
+        centroids = network.start(DATA, zeta=zeta, sample=len(DATA)).parameters[0].centroids
+        noise = (centroids - (1 - zeta) * mean) / (zeta * mean.mean())
+        assert 0 <= noise.min() < 0.2
+        assert 0.8 < noise.max() <= 1
+
+
+def test_kmeans_with_a_single_unit_is_the_mean_and_with_none_is_nothing():
+    network = SENTENCES.network(DATA, sentences.TASK1, 0)
+    few = Network([replace(network.layers[0], units=1), *network.layers[1:]], DATA.field, 1, sentences.TASK1)
+    few.start(DATA, start="kmeans", sample=2)
+    mean = few.surfaces(DATA, 0).mean(axis=0)
+    assert np.abs(few.parameters[0].centroids[0] - mean).max() < 0.2  # the start sees some of the recordings
+    assert few.parameters[0].centroids.any()
+    few.extend(TASK2, units=[0, 1], classes=sentences.TASK2, start="kmeans")
+    assert few.stages[0].units == 1
 
 
 def extended(margin):
@@ -96,6 +141,19 @@ def test_thresholds_of_new_units_are_the_margin_times_their_reach():
         assert new.any()
         np.testing.assert_allclose(wide[k].thresholds[new], 2 * narrow[k].thresholds[new])
         np.testing.assert_array_equal(wide[k].thresholds[~new], narrow[k].thresholds[~new])
+
+
+def test_the_reach_of_new_units_is_the_furthest_event_that_one_of_them_wins():
+    """Nine events of polarity 1 and one of polarity 0, which the old unit wins from further away."""
+    network = Network([Tile((1,), units=1, tau=0.01), Full(tau=0.01)], (1,), 2, ["a"])
+    first, last = np.array([[[2.0, 0.0]]]), np.zeros((1, 1, 1))
+    network.parameters = Parameters.of([first, last], [np.array([9.0]), np.full(1, np.inf)])
+    p = np.ones(10, int)
+    p[4] = 0
+    events = Recordings([np.zeros(10, int)], np.arange(10) * 100, p, field=(1,), polarities=2, labels=["b"])
+    network.extend(events, units=[1], classes=["b"], zeta=0, margin=2)
+    np.testing.assert_allclose(network.parameters[0].centroids[1], [[0.1, 0.9]])
+    np.testing.assert_allclose(network.parameters[0].thresholds, [9.0, 2 * np.hypot(0.1, 0.1)])
 
 
 def test_an_infinite_margin_gives_new_units_no_thresholds():
@@ -190,3 +248,19 @@ def test_a_centroid_is_lost_from_a_thousand_on(size, lost):
     parameters = Parameters.of([np.array([[0.0, size]])], [np.ones(1)]).copy()
     put_back(parameters, [np.ones(1)])
     assert (abs(parameters[0].centroids[0, 1]) <= 1) == lost
+
+
+def test_training_goes_back_to_a_sixty_fourth_of_the_rates_and_no_further():
+    network = SENTENCES.network(DATA, sentences.TASK1, 0).start(DATA)
+    alphas = []
+
+    def learn(stages, parameters, rule, batch, options):
+        alphas.append(rule.alpha)
+        parameters[0].centroids[:] = 1e6
+        events = np.diff(batch.offsets)
+        return Outcome(events, np.zeros((len(events), 3), int), np.ones((len(events), 2), int))
+
+    network.engine = SimpleNamespace(supports=lambda _, *, online=False: "", learn_batch=learn)
+    with pytest.raises(DivergedError):
+        network.train(DATA, passes=1, batch_size=len(DATA), if_diverged="back")
+    assert alphas == [network.rule.alpha / 2**n for n in range(7)]

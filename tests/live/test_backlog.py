@@ -94,3 +94,32 @@ def test_bad_settings_are_refused():
         Backlog([], events=0)
     with pytest.raises(SettingError, match="block, drop"):
         Backlog([], if_behind="hope")
+
+
+def test_packets_that_wait_are_limited_in_number_too(monkeypatch):
+    monkeypatch.setattr("timesurf.live.backlog._MOST_PACKETS", 10)
+    read = threading.Event()
+
+    def burst():
+        yield from packets([1, 0] * 100)
+        read.set()
+
+    with Backlog(burst(), if_behind="drop") as backlog:
+        assert read.wait(5)
+        assert np.concatenate(list(backlog)).tolist() == list(range(90, 100))
+    assert backlog.dropped == 90
+
+
+def test_a_stopped_backlog_ends_at_once():
+    silent = threading.Event()
+
+    def source():
+        yield np.arange(3)
+        silent.wait(10)
+
+    with Backlog(source()) as backlog:
+        came = iter(backlog)
+        next(came)
+        threading.Timer(0.1, backlog.stop).start()
+        assert list(came) == []
+    silent.set()

@@ -35,7 +35,7 @@ def cuts(events, rng):
 @settings(deadline=None)
 def test_outputs_are_those_of_the_whole_stream_for_any_cut(case, seed):
     stages, rng = case.stages, np.random.default_rng(seed)
-    classes = range(stages[-1].units)
+    classes = range(stages[-1].classes)
     network = Network([stage.layer for stage in stages], stages[0].field, stages[0].polarities, classes)
     network.parameters = case.parameters
     one = case.recordings[int(np.argmax(case.recordings.counts))]
@@ -50,6 +50,8 @@ def test_outputs_are_those_of_the_whole_stream_for_any_cut(case, seed):
     np.testing.assert_array_equal(np.concatenate(index), out)
     np.testing.assert_array_equal(np.concatenate(unit), whole.winner[out, -1])
     np.testing.assert_allclose(np.concatenate(S), whole.S[out, -1], atol=1e-6)
+    of_units = np.bincount(whole.winner[out, -1], minlength=stages[-1].units)
+    np.testing.assert_array_equal(session.votes, of_units.reshape(stages[-1].classes, -1).sum(axis=1))
 
 
 def bounds(n, rng):

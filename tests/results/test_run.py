@@ -28,9 +28,9 @@ def test_a_run_is_read_as_it_was_written(tmp_path, network):
 
 
 def test_a_run_without_recordings_replaces_one_that_had_some(tmp_path, network):
-    write(tmp_path, Run({}, network, DATA))
+    write(str(tmp_path), Run({}, network, DATA))
     write(tmp_path, Run({}, network, None))
-    assert read(tmp_path).held_out is None
+    assert read(str(tmp_path)).held_out is None
     assert not (tmp_path / "held_out.npz").exists()
 
 

@@ -49,9 +49,9 @@ def run(
     some = workloads.strokes(64, seed)
     network = workloads.started(workloads.NMNIST, some)
     streams = {
-        "a day, predicting": (Session(network), _stream(some, events, hours * HOUR)),
-        "a day, adapting": (Session(network, adapt=True), _stream(some, events, hours * HOUR)),
-        "an hour of bursts": (Session(network), _stream(some, events, HOUR * hours / 24, rate=10e6)),
+        "a day, predicting": (Session(network, jump=None), _stream(some, events, hours * HOUR)),
+        "a day, adapting": (Session(network, adapt=True, jump=None), _stream(some, events, hours * HOUR)),
+        "an hour of bursts": (Session(network, jump=None), _stream(some, events, HOUR * hours / 24, rate=10e6)),
     }
     result: dict[str, Any] = {"hours": hours, "seed": seed, "machine": machine.describe(), "streams": {}}
     for name, (session, packets) in streams.items():
@@ -76,7 +76,7 @@ def _measure(session: Session, packets: Iterator[tuple[Any, Array]], events: int
     counts = np.zeros(len(session.network.classes), np.int64)
     for n, (coords, t) in enumerate(packets):
         decision = session.take(coords, t)
-        counts += np.bincount(decision.units, minlength=len(counts))
+        counts += np.bincount(decision.units // session.network.stages[-1].units_per_class, minlength=len(counts))
         if n % every == 0:
             memory.append(resident())
     warm = memory[round(_WARM * len(memory)) :]

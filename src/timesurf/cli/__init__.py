@@ -9,6 +9,7 @@ from timesurf.cli import (  # noqa: F401  # each adds its commands
     live,
     reporting,
     searching,
+    senses,
     sentences,
     speed,
     using,

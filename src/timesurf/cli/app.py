@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import threading
 import time
 import tomllib
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from timesurf import __version__
+from timesurf.cli.terminal import Terminal, bold
 from timesurf.errors import SettingError, TimesurfError
 from timesurf.storage.atomic import replacing
+from timesurf.storage.kinds import check_input, check_output
 
 app = typer.Typer(
     help="Learn on event streams with hierarchies of time surfaces, trained end to end with Sup3r.",
@@ -28,9 +30,10 @@ app = typer.Typer(
 )
 bench = typer.Typer(help="Reproduce the paper's tables, and measure speed on this machine.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
-console = Console()
+console = Terminal()
 _EVENTS_PER_REPORT = 1 << 22  # between two updates of a progress bar
 _LARGEST_CONFIG = 1 << 16  # bytes
+_REFUSAL: Any = typer.BadParameter.__mro__[2]  # ClickException, which typer does not name
 _MOST_DOTS = 200  # the memory that tomllib takes for a name such as a.a.a.a grows with the square of its dots
 
 Data = Annotated[
@@ -54,10 +57,11 @@ def _configured(ctx: typer.Context, value: Path | None) -> Path | None:
     """Use the settings of a TOML file as defaults of the command."""
     if value is None:
         return None
+    check_input(value)
     if value.stat().st_size > _LARGEST_CONFIG:
         raise SettingError(f"{value} has {value.stat().st_size} bytes, which is too large for a file of settings.")
     try:
-        text = value.read_text()
+        text = value.read_text(encoding="utf-8")
         if text.count(".") > _MOST_DOTS:
             raise ValueError(f"more than {_MOST_DOTS} dots")
         settings = {name.replace("-", "_"): setting for name, setting in tomllib.loads(text).items()}
@@ -82,21 +86,40 @@ Config = Annotated[
 
 
 def main() -> None:
-    """Run the command line; user errors end with a message and exit code 2, without a traceback."""
+    """Run the command line; user errors end with a message and exit code 2, an interrupt with 130: no tracebacks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without Unicode shows what it can
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code = app(standalone_mode=False)
+        stopped = code == 130  # some versions of typer return this for an interrupt, others raise Abort
+    except _REFUSAL as error:  # the command line itself is wrong
+        if usage := getattr(error, "ctx", None):
+            Terminal(stderr=True).print(usage.get_usage(), f"Try '{usage.command_path} --help' for help.", sep="\n")
+        _fail(error.format_message(), error.exit_code)
     except (TimesurfError, OSError) as error:
-        Console(stderr=True).print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False)
-        sys.exit(2)
+        _fail(str(error), 2)
     except MemoryError as error:
-        Console(stderr=True).print(
-            f"[bold red]Error:[/] Not enough memory ({escape(str(error))}). Use fewer recordings at a time.",
-            highlight=False,
-        )
-        sys.exit(2)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("Stopped.")
+        _fail(f"Not enough memory ({error}). Use fewer recordings at a time.", 2)
+    except (KeyboardInterrupt, typer.Abort):
+        stopped = True
+    if stopped:
+        Terminal(stderr=True).print("Stopped.")
         sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    """Show what is wrong, and exit."""
+    Terminal(stderr=True).print(bold("Error: ", message, "bold red"))
+    sys.exit(code)
+
+
+def _show_warning(message: Warning | str, *about: Any, **more: Any) -> None:
+    """A warning in one line, without the place in the source."""
+    Terminal(stderr=True).print(bold("Warning: ", message, "bold yellow"))
 
 
 def _version(show: bool) -> None:
@@ -118,12 +141,12 @@ def _options(
 @contextmanager
 def progress(what: str, networks: int) -> Iterator[Any]:
     """A progress bar over all networks, with recent event accuracy, kept events and events/s; none in a pipe."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     done: dict[int, int] = {}
     lock = threading.Lock()
     latest = time.perf_counter()
     rate = 0.0
-    with Progress(*columns, TextColumn("{task.fields[recent]}"), console=console, transient=True) as bar:
+    with Progress(*columns, TextColumn("{task.fields[recent]}", markup=False), console=console, transient=True) as bar:
         bar.disable = not console.is_terminal
         task = bar.add_task(what, total=None, recent="compiling on first use")
 
@@ -156,7 +179,7 @@ def in_parts(what: str, recordings: Any, call: Callable[[Any], Any]) -> Any:
 @contextmanager
 def counted(what: str) -> Iterator[Callable[[int, int], None]]:
     """A progress bar for a call that reports the number done and the number of all; none in a pipe."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         bar.disable = not console.is_terminal
         task = bar.add_task(what, total=None)
@@ -178,15 +201,24 @@ def spread(dask: str | None, engine: str) -> Iterator[Any]:
 
 def check_writable(path: Path | None) -> None:
     """Fail at once, not after minutes of work, if a result cannot be written."""
-    if path is not None and not path.resolve().parent.is_dir():
-        raise FileNotFoundError(f"Cannot write {path}: its folder does not exist.")
+    if path is not None:
+        check_output(path)
 
 
 def write_plot(path: Path | None, draw: Callable[[], Any]) -> None:
     """Draw a figure into this file, if one is given."""
     if path is not None:
-        draw().savefig(path, dpi=120)
+        save_plot(path, draw())
         console.print(f"Figure written to {path}", highlight=False)
+
+
+def save_plot(path: Path, figure: Any) -> None:
+    """Write a figure completely or not at all, in the format of the suffix."""
+    with replacing(path) as file:
+        try:
+            figure.savefig(file, dpi=120, format=path.suffix.lstrip(".").lower() or "png")
+        except ValueError as error:
+            raise SettingError(f"{path} cannot be written: {error}") from error
 
 
 def write_json(path: Path | None, result: dict[str, Any]) -> None:

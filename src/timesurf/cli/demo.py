@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from timesurf.cli.app import Seed, app, console, progress
+from timesurf.cli.app import Seed, app, console, progress, save_plot
 from timesurf.cli.sentences import table1
 
 
@@ -27,8 +27,8 @@ def demo(
 
     out.mkdir(parents=True, exist_ok=True)
     console.print(
-        "Two sentences, [bold]v/v yty[/] and [bold]vxv yty[/], written by noisy pixels. "
-        "They differ only in x and /.\nTraining a network of 3, 6 and 2 units on 1,000 recordings ..."
+        "Two sentences, v/v yty and vxv yty, written by noisy pixels. They differ only in x and /.\n"
+        "Training a network of 3, 6 and 2 units on 1,000 recordings ..."
     )
     with progress("training", 1) as report:
         sup3r, kmeans, test = classification.train(seed, 0, 1000, report)
@@ -39,7 +39,7 @@ def demo(
     through = trace.winner[trace.passed == len(sup3r.stages), 0]
     use = np.bincount(through, minlength=sup3r.stages[0].units) / max(len(through), 1)
     accuracy = (figures["sup3r"]["event_accuracy"], figures["kmeans"]["event_accuracy"])
-    plots.compare_features(sup3r, kmeans, use, accuracy).savefig(out / "features.png", dpi=120)
+    save_plot(out / "features.png", plots.compare_features(sup3r, kmeans, use, accuracy))
     console.print(
         f"Features of layer 1, Sup3r and k-means: {out / 'features.png'}\nThe trained network: {out / 'sentences.tsf'}"
     )

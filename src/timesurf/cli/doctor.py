@@ -6,10 +6,10 @@ import importlib.util
 import shutil
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
 
 from timesurf.cli.app import Json, app, console, write_json
+from timesurf.cli.terminal import bold
 
 EXTRAS = {  # purpose of each extra, and the module that shows whether it is installed
     "plots": ("pictures and animations", "matplotlib"),
@@ -29,22 +29,26 @@ def doctor(json_file: Json = None) -> None:
     Example: timesurf doctor
     """
     from timesurf.results import machine
+    from timesurf.storage import kernels
 
     about: dict[str, Any] = {"machine": machine.describe(), "engines": _engines(), "extras": {}}
+    about["kernels"] = kernels.notice()
     for name, value in about["machine"].items():
-        console.print(f"[bold]{name}[/]  {value}", highlight=False)
+        console.print(bold(name, f"  {value}"))
     table = Table(title="Engines")
     for column in ("engine", "runs here", ""):
         table.add_column(column)
     for name, why in about["engines"].items():
-        table.add_row(name, "no" if why else "yes", escape(why))
+        table.add_row(name, "no" if why else "yes", why)
     console.print(table)
+    if about["kernels"]:
+        console.print(about["kernels"])
     table = Table(title="Extras")
     for column in ("extra", "purpose", "installed", "to install it"):
         table.add_column(column)
     for extra, (purpose, module) in EXTRAS.items():
         there = about["extras"][extra] = importlib.util.find_spec(module) is not None
-        table.add_row(extra, purpose, "yes" if there else "no", "" if there else f"pip install 'timesurf\\[{extra}]'")
+        table.add_row(extra, purpose, "yes" if there else "no", "" if there else f"pip install 'timesurf[{extra}]'")
     console.print(table)
     about["ffmpeg"] = shutil.which("ffmpeg") is not None
     if not about["ffmpeg"]:

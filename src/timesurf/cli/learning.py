@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,6 +31,7 @@ from timesurf.cli.app import (
 from timesurf.cli.data import fitted, load, needs_labels, prepared, taus_of
 from timesurf.cli.using import figures, shown
 from timesurf.errors import SettingError
+from timesurf.storage import lock
 from timesurf.storage.atomic import replacing
 
 Out = Annotated[Path, typer.Option("--out", help="File to write the changed model to.", dir_okay=False)]
@@ -42,7 +42,9 @@ def train(
     ctx: typer.Context,
     data: Data,
     model: Annotated[Path, typer.Option(help="File to write the model to.", dir_okay=False)],
-    preset: Annotated[str, typer.Option(help="Layers and settings: camera, nmnist or sentences.")] = "camera",
+    preset: Annotated[
+        str, typer.Option(help="Layers and settings: auto (chosen from the data), camera, nmnist or sentences.")
+    ] = "auto",
     validation: Annotated[
         float, typer.Option(min=0, max=0.9, help="Share of the recordings that choose the best pass; 0: none.")
     ] = 0.1,
@@ -53,7 +55,7 @@ def train(
         int | None, typer.Option(min=1, help="Passes over all recordings; default: the preset's.")
     ] = None,
     batch_size: Annotated[int | None, typer.Option(min=1, help="Recordings per step; default: the preset's.")] = None,
-    units: Annotated[int, typer.Option(min=1, help="Units of the first layer (camera, nmnist).")] = 32,
+    units: Annotated[int | None, typer.Option(min=1, help="Units of the first layer; default: the preset's.")] = None,
     taus: Annotated[str | None, typer.Option(help="Time constants of both layers, as '10 ms, 1 ms'.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Rate of centroids, weight of dS.")] = None,
     beta: Annotated[float | None, typer.Option(help="Rate of centroids, weight of S.")] = None,
@@ -63,7 +65,7 @@ def train(
     keep: Annotated[
         float | None, typer.Option(min=0.01, max=1, help="Share of events below which thresholds stop closing.")
     ] = None,
-    if_diverged: Annotated[str, typer.Option(help="stop; clip; or back: repeat the pass at half the rates.")] = "stop",
+    if_diverged: Annotated[str, typer.Option(help="stop; clip; or back: repeat the pass at half the rates.")] = "back",
     resume: Annotated[bool, typer.Option("--resume", help="Continue this command after an interruption.")] = False,
     minutes: Annotated[float, typer.Option(min=0, help="Minutes between checkpoints.")] = 5,
     every: Annotated[
@@ -84,19 +86,23 @@ def train(
 
     Example: timesurf train digits.npz --preset nmnist --model digits.tsf
     """
+    from timesurf.engines import choose
     from timesurf.learning import split as splitting
     from timesurf.learning.checkpoints import Checkpoints
 
-    for path in (model, json_file, run := run or Path(f"{model}.run")):
+    run = run or Path(f"{model}.run")
+    for path in (model, json_file, None if run.is_dir() else run):
         check_writable(path)
     recordings = prepared(load(data, split), preset)
     needs_labels(recordings, data)
     parts = splitting.split(recordings, validation, held_out, seed)
-    settings = _settings(ctx.params, len(parts.learn))
+    what = ctx.with_resource(spread(dask, engine))
+    settings, why = _settings(ctx.params, parts.learn, what)
     if dask is not None and settings.batch_size is None:
         raise SettingError("--dask spreads batches over workers, but this preset learns online: give --batch-size.")
-    what = ctx.with_resource(spread(dask, engine))
     network = settings.network(recordings, recordings.classes, seed, engine=what)
+    choose(network.engine, network.stages)  # refuses an unknown engine before there is a folder
+    ctx.with_resource(lock.held(run))
     _show_split(parts, validation, held_out)
     began, stopped = time.perf_counter(), False
     with progress("training", 1) as report:
@@ -110,9 +116,9 @@ def train(
             stopped = True
     if stopped and not network.history:
         console.print("Stopped before the end of the first pass: there is no model to write.")
-        raise typer.Exit(130)
+        sys.exit(130)
     about = {
-        "command": sys.argv, "config": _plain(ctx.params), "settings": settings.to_dict(), "seed": seed,
+        "command": sys.argv, "config": _plain(ctx.params), "settings": settings.to_dict(), "why": why, "seed": seed,
         "data": {"name": data, "recordings": len(recordings), "events": int(recordings.counts.sum())},
         "seconds": time.perf_counter() - began, "stopped": stopped,
     }  # fmt: skip
@@ -120,18 +126,32 @@ def train(
     write_json(json_file, about)
     if stopped:
         console.print("The same command with --resume continues from the latest checkpoint.", highlight=False)
-        raise typer.Exit(130)
+        sys.exit(130)
 
 
-def _settings(given: dict[str, Any], recordings: int) -> Any:
-    """The preset for so many recordings to learn from, with what the options change."""
-    from timesurf.presets import named
+def _settings(given: dict[str, Any], recordings: Any, engine: Any) -> tuple[Any, tuple[str, ...]]:
+    """The preset for these recordings to learn from, with what the options change; and why, where the data chose."""
+    from timesurf.presets import for_data, named
     from timesurf.rule import RATES
 
-    settings = named(given["preset"], recordings, units=given["units"], taus=taus_of(given["taus"]))
+    why: tuple[str, ...] = ()
+    taus, units = taus_of(given["taus"]), given["units"]
+    if given["preset"] == "auto":
+        with console.status("Choosing settings from the data ..."):
+            settings, why = for_data(recordings, engine=engine, seed=given["seed"])
+        for line in why:
+            console.print(f"  {line}", highlight=False)
+        layers = settings.layers
+        if taus is not None:
+            layers = tuple(replace(layer, tau=tau, feedback_tau=None) for layer, tau in zip(layers, taus, strict=False))
+        if units is not None and len(layers) > 1:
+            layers = (replace(layers[0], units=units), *layers[1:])
+        settings = replace(settings, layers=layers)
+    else:
+        settings = named(given["preset"], len(recordings), units=units or 32, taus=taus)
     rates = {name: given[name] for name in RATES if given[name] is not None}
     chosen = {name: given[name] for name in ("passes", "batch_size", "keep") if given[name] is not None}
-    return replace(settings, rule=replace(settings.rule, **rates), **chosen)
+    return replace(settings, rule=replace(settings.rule, **rates), **chosen), why
 
 
 def _show_split(parts: Any, validation: float, held_out: float) -> None:
@@ -208,6 +228,7 @@ def adapt(
     from timesurf.network import Network
 
     check_writable(out)
+    check_writable(json_file)
     network = Network.load(model)
     recordings = fitted(load(data, split), network)
     outcome = in_parts("adapting", recordings, lambda some: network.adapt(some, cap=cap, confidence=confidence))
@@ -241,6 +262,7 @@ def extend(
     from timesurf.network import Network
 
     check_writable(out)
+    check_writable(json_file)
     network = Network.load(model)
     recordings = fitted(load(data, split), network)
     needs_labels(recordings, data)
@@ -251,14 +273,25 @@ def extend(
         with console.status("Tightening thresholds ..."):
             network.tighten(fitted(load(before, split), network))
     network.extend(recordings, units=[units] * (len(network.stages) - 1), classes=new.tolist())
-    with progress("learning the new classes", 1) as report, suppress(KeyboardInterrupt):
-        network.train(recordings, passes=passes, batch_size=batch_size, progress=lambda now: report(0, now))
+    trained, stopped = len(network.history), False
+    with progress("learning the new classes", 1) as report:
+        try:
+            network.train(recordings, passes=passes, batch_size=batch_size, progress=lambda now: report(0, now))
+        except KeyboardInterrupt:
+            stopped = True
+    done = len(network.history) - trained
+    if stopped and not done:
+        console.print(f"Stopped before the end of the first pass: {out} was not written.")
+        sys.exit(130)
     network.save(out)
-    result = figures(network, recordings)
+    result = figures(network, recordings) | {"stopped": stopped}
     console.print(network, highlight=False)
     console.print(shown(result), highlight=False)
-    console.print(f"Model with {len(network.classes)} classes written to {out}", highlight=False)
+    wrote = f"Stopped after {done:,} of {passes:,} passes; the model so far, with" if stopped else "Model with"
+    console.print(f"{wrote} {len(network.classes)} classes, written to {out}", highlight=False)
     write_json(json_file, result)
+    if stopped:
+        sys.exit(130)
 
 
 def _plain(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 import typer
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from timesurf.cli.app import Json, Model, Seed, app, bench, check_writable, console, write_json
 from timesurf.cli.data import fitted, load
+from timesurf.errors import EventError
+from timesurf.io.receive import Datagrams
 
 _REFRESH = 10  # times per second
 _PACKET = 1000  # events per packet of a file without packets
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
+_QUIET = 1.0  # s between two lines about refused packets where there is no live display
 
 
 @app.command()
@@ -36,64 +44,119 @@ def stream(
         ),
     ] = None,
     backlog: Annotated[int, typer.Option(min=1, help="Events that may wait, at most.")] = 1 << 22,
+    jump: Annotated[
+        str, typer.Option(help="Refuse events that come later than this after the one before; 'never' to accept any.")
+    ] = "1 h",
+    on_jump: Annotated[
+        str,
+        typer.Option(help="If two packets in a row are after such a jump, or over 1 s back: restart there, or refuse."),
+    ] = "restart",
     out: Annotated[Path | None, typer.Option(help="File for the adapted model.", dir_okay=False)] = None,
     json_file: Json = None,
 ) -> None:
     """Run a model on a live stream and show event rate, kept events, S and the decision. Ctrl-C ends it.
 
     Events that come faster than this machine can process them wait; if some must be dropped, their number is shown.
+    Packets that are not valid are refused, and their number and the latest reason are shown. The adapted model and the
+    figures are written however the stream ends.
 
     Example: timesurf stream digits.tsf --from recording.aedat4 --vote-tau "50 ms"
     """
     from timesurf.live.backlog import Backlog
+    from timesurf.live.intake import Refusals, decisions
     from timesurf.live.session import Session
     from timesurf.network import Network
 
     check_writable(out)
     check_writable(json_file)
-    network = Network.load(model)
-    session = Session(network, adapt=adapt, vote_tau=None if vote_tau == "never" else vote_tau)
-    policy: Any = if_behind or (
-        "drop" if source.startswith("udp:") else "block"
-    )  # UDP itself would drop events without counting them
-    waiting = Backlog(_packets(source, network), events=backlog, if_behind=policy)
-    view, latest = _View(session, waiting), None
-    try:
+    network, refusals = Network.load(model), Refusals(_occasional_line())
+    times = {"vote_tau": vote_tau, "jump": jump}
+    how: dict[str, Any] = {name: None if value == "never" else value for name, value in times.items()}
+    session = Session(network, adapt=adapt, **how, on_jump=cast("Any", on_jump))
+    packets = _packets(source, network, refusals.add)
+    # datagrams that are not read at once are lost as well, and not always counted
+    policy: Any = if_behind or ("drop" if isinstance(packets, Datagrams) else "block")
+    waiting = Backlog(packets, events=backlog, if_behind=policy)
+    view = _View(session, waiting, packets, refusals)
+    with ExitStack() as at_end:  # the last one first, each of them even if another fails
+        at_end.enter_context(_ended_by_signal(view, waiting.stop))
+        at_end.callback(lambda: console.print(view.table(), highlight=False))
+        at_end.callback(lambda: write_json(json_file, view.figures()))
+        if adapt and out is not None:
+            at_end.callback(lambda: _save(session, out))
+        at_end.push(view.note_error)
+        if isinstance(packets, Datagrams):
+            console.print(f"Listening on {source}", highlight=False)
         with (
             waiting,
             Live(get_renderable=view.table, console=console, refresh_per_second=_REFRESH, transient=True) as live,
         ):
             if not console.is_terminal:
                 live.stop()
-            for packet in waiting:
-                coords = [packet[axis] for axis in ("x", "y")[: len(network.field)]]
-                latest = session.take(coords, packet["t"], packet["p"] if network.polarities > 1 else None)
-                view.update(packet, latest)
-    except KeyboardInterrupt:
-        console.print("Stopped.")
-    console.print(view.table(), highlight=False)
-    if adapt and out is not None:
-        session.adapted().save(out)
-        console.print(f"Adapted model written to {out}", highlight=False)
-    decision = None if latest is None or latest.decision is None else str(latest.decision)
-    result = {"events": session.events, "kept_by_layer": session.kept.tolist(), "votes": session.votes.tolist()}
-    result |= {
-        "dropped": waiting.dropped,
-        "decision": decision,
-        "confidence": 0.0 if latest is None else float(latest.confidence),
-    }
-    write_json(json_file, result)
+            for decision in decisions(session, waiting, refusals, one_by_one=source == "-"):
+                view.update(decision)
+    if refusals.count and not session.events:
+        raise EventError(f"{source}: all packets were refused, {refusals.count:,}. The latest: {refusals.reason}")
 
 
-def _packets(source: str, network: Any) -> Iterator[Any]:
+def _save(session: Any, out: Path) -> None:
+    """Write the adapted model."""
+    session.adapted().save(out)
+    console.print(f"Adapted model written to {out}", highlight=False)
+
+
+@contextmanager
+def _ended_by_signal(view: _View, stop: Callable[[], None]) -> Iterator[None]:
+    """Let signals that would end the process end the stream after the present packet instead; results are written."""
+
+    def end(number: int, _: object) -> None:
+        view.ended_by = signal.Signals(number).name
+        stop()
+
+    numbers = [getattr(signal, name) for name in _ENDING if name in signal.Signals.__members__]  # not all on Windows
+    before = {number: signal.getsignal(number) for number in numbers}
+    caught = [number for number in numbers if before[number] is not signal.SIG_IGN]  # nohup ignores SIGHUP
+    if threading.current_thread() is not threading.main_thread():
+        caught = []  # only the main thread may handle signals
+    for number in caught:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in caught:
+            signal.signal(number, before[number])
+
+
+def _occasional_line() -> Callable[[Any], None]:
+    """Print how much was refused, at most once per second, where there is no live display that shows it."""
+    due = 0.0
+
+    def report(refusals: Any) -> None:
+        nonlocal due
+        if not console.is_terminal and time.monotonic() >= due:
+            due = time.monotonic() + _QUIET
+            console.print(Text(f"{refusals.count:,} packets refused. The latest: {refusals.reason}"), soft_wrap=True)
+
+    return report
+
+
+def _packets(source: str, network: Any, refuse: Any) -> Iterator[Any]:
     """Packets as they arrive; recordings of an .npz file one after another, fitted to the network."""
     from timesurf.io import camera
 
-    if not source.endswith(".npz"):
-        yield from camera.packets(source)
-        return
+    if source.endswith(".npz"):
+        return _one_after_another(fitted(load(source), network))
+    if len(network.field) > 2:
+        raise EventError(
+            f"{source} has events with x and y; the network has a field of {len(network.field)} dimensions."
+        )
+    return camera.packets(source, refuse=refuse)
+
+
+def _one_after_another(recordings: Any) -> Iterator[Any]:
+    """Packets of recordings, each recording after the end of the one before."""
     later = 0
-    for recording in fitted(load(source), network):
+    for recording in recordings:
         (events,) = recording.to_structured()
         events = events.astype([(name, np.int64) for name in events.dtype.names or ()])
         events["t"] += later - (events["t"][0] if len(events) else 0)
@@ -105,18 +168,40 @@ def _packets(source: str, network: Any) -> Iterator[Any]:
 class _View:
     """A table that shows the state of a session."""
 
-    def __init__(self, session: Any, waiting: Any) -> None:
-        self.session, self.waiting, self.began = session, waiting, time.perf_counter()
+    def __init__(self, session: Any, waiting: Any, packets: Any, refusals: Any) -> None:
+        self.session, self.waiting, self.refusals, self.began = session, waiting, refusals, time.perf_counter()
+        self.datagrams = packets if isinstance(packets, Datagrams) else None
         self.latest: Any = None
-        self.S = self.span = 0.0
+        self.S = 0.0
+        self.ended_by = "end of input"
 
-    def update(self, packet: Any, latest: Any) -> None:
+    def update(self, latest: Any) -> None:
         """Take the decision after a packet."""
         self.latest = latest
         if len(latest.S):
             self.S = float(latest.S.mean())
-        if len(packet):
-            self.span = (int(packet["t"][-1]) - int(self.session.first)) / 1e6
+
+    def note_error(self, kind: Any, error: BaseException | None, _: object) -> None:
+        """Note the error that ends the stream, if one does."""
+        if error is not None:
+            self.ended_by = f"{kind.__name__}: {error}"
+
+    def figures(self) -> dict[str, Any]:
+        """What is written as JSON."""
+        session, latest = self.session, self.latest
+        return {
+            "events": session.events,
+            "kept_by_layer": session.kept.tolist(),
+            "votes": session.votes.tolist(),
+            "dropped": self.waiting.dropped,
+            "refused": self.refusals.count,
+            "refused_reason": self.refusals.reason,
+            "lost_datagrams": self.datagrams and self.datagrams.lost,
+            "restarts": session.restarts,
+            "ended_by": self.ended_by,
+            "decision": None if latest is None or latest.decision is None else str(latest.decision),
+            "confidence": 0.0 if latest is None else float(latest.confidence),
+        }
 
     def table(self) -> Table:
         """The table now."""
@@ -124,12 +209,19 @@ class _View:
         table = Table(show_header=False, title="Live")
         table.add_column()
         table.add_column(min_width=40)
+        span = (self.session.latest - self.session.first) / 1e6
         table.add_row(
             "events",
-            f"{events:,} in {self.span:.2f} s of the stream, {events / max(seconds, 1e-9):,.0f} per second here",
+            f"{events:,} in {span:.2f} s of the stream, {events / max(seconds, 1e-9):,.0f} per second here",
         )
         if self.waiting.dropped:
             table.add_row("dropped", f"{self.waiting.dropped:,}: the stream is faster than this machine")
+        if self.datagrams and self.datagrams.lost:
+            table.add_row("lost datagrams", f"{self.datagrams.lost:,}: the system had no room for them")
+        if self.refusals.count:
+            table.add_row("refused", Text(f"{self.refusals.count:,} packets, the latest: {self.refusals.reason}"))
+        if self.session.restarts:
+            table.add_row("restarts", f"{self.session.restarts:,}: the clock of the stream has jumped")
         table.add_row("kept by each layer", "  ".join(f"{share:.1%}" for share in self.session.kept))
         table.add_row("S", f"{self.S:+.2f}  {_bar((self.S + 1) / 2)}")
         votes = self.session.votes

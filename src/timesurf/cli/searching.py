@@ -96,7 +96,7 @@ def search(
     _draw(out / "search.png", result)
     if result["stopped"]:
         console.print("Stopped. The same command continues the search.", highlight=False)
-        raise typer.Exit(130)
+        sys.exit(130)
 
 
 def _sqlite(file: Path) -> str:

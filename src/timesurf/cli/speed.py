@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from timesurf.cli.app import Engine, Json, bench, check_writable, console, write_json, write_plot
+from timesurf.cli.terminal import bold
 from timesurf.errors import SettingError
 
 
@@ -58,7 +59,7 @@ def bench_speed(
     if check:
         missed = limits.missed(result)
         for sentence in missed:
-            console.print(f"[bold red]Too slow.[/] {sentence}", highlight=False)
+            console.print(bold("Too slow. ", sentence, "bold red"))
         if missed:
             raise typer.Exit(1)
         console.print("All ratios are as asked for.", highlight=False)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from timesurf.cli.app import (
@@ -27,6 +24,7 @@ from timesurf.cli.app import (
     write_json,
 )
 from timesurf.cli.data import fitted, load, needs_labels
+from timesurf.cli.terminal import bold
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.storage.atomic import replacing
@@ -122,7 +120,7 @@ def predict(
     Example: timesurf predict digits.tsf unknown.npz --out decisions.csv
     """
     from timesurf.network import Network
-    from timesurf.results.decisions import columns
+    from timesurf.results.decisions import as_csv, columns
 
     if dask is not None:
         if split != "train":
@@ -135,12 +133,8 @@ def predict(
     table = columns(network, recordings, in_parts("classifying", recordings, network.infer))
     if recordings.labels is None:
         del table["label"]
-    text = io.StringIO()
-    lines = csv.writer(text)
-    lines.writerow(table)
-    lines.writerows(zip(*table.values(), strict=True))
     with replacing(out) as file:
-        file.write(text.getvalue().encode())
+        file.write(as_csv(table).encode(errors="backslashreplace"))
     console.print(f"{len(recordings):,} decisions written to {out}", highlight=False)
 
 
@@ -155,7 +149,7 @@ def _predict_files(dask: str, network: Any, data: str, out: str) -> None:
     before = f"; {summary.before:,} of {summary.files:,} files were done before" if summary.before else ""
     console.print(new + before, highlight=False)
     for name, why in list(summary.failed.items())[:_SHOWN]:
-        console.print(f"[bold red]{escape(name)}[/]: {escape(why)}", highlight=False)
+        console.print(bold(name, f": {why}", "bold red"))
     if summary.failed:
         console.print(f"{len(summary.failed):,} files could not be read; the same command tries them again.")
         raise typer.Exit(1)
@@ -173,11 +167,9 @@ def inspect(
 
     result = _model(what) if modelfile.is_model(what) else _recordings(load(what, split))
     for name, value in result.items():
-        console.print(
-            f"[bold]{name}[/]  {value}" if not isinstance(value, list) else f"[bold]{name}[/]", highlight=False
-        )
+        console.print(bold(name, "" if isinstance(value, list) else f"  {value}"))
         for line in value if isinstance(value, list) else []:
-            console.print(f"    {line}", highlight=False, markup=False)
+            console.print(f"    {line}")
     write_json(json_file, result)
 
 

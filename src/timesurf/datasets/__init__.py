@@ -19,6 +19,7 @@ MODULES = {
     "nmnist": "timesurf.datasets.nmnist",
     "poker": "timesurf.datasets.poker",
     "sentences": "timesurf.datasets.sentences",
+    "wandering": "timesurf.datasets.wandering",
 }
 SPLITS = ("train", "test")
 

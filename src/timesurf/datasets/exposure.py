@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from timesurf.storage.kernels import njit
 
 Array = NDArray[Any]
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
 def log_light(picture: Array, rows: Array, columns: Array, dark: float, half: Array, light: Array) -> None:
     """log(dark + 1 - rows picture columns): dark ink on a bright background, seen through the lens.
 
@@ -44,7 +45,7 @@ def log_light(picture: Array, rows: Array, columns: Array, dark: float, half: Ar
             light[i, k] = np.log(max(light[i, k], dark))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def expose(light, path, fine, step, field, camera, rng, x, y, p, t):
     """Events of one recording into x, y, p, t.
 

@@ -24,6 +24,7 @@ from timesurf.datasets import check_split
 from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.io import npz
+from timesurf.storage.kinds import check_input
 
 Array = NDArray[Any]
 ABOUT = "N-MNIST, digits seen by a moving event camera; read from $TIMESURF_DATA"
@@ -157,6 +158,7 @@ def decode(folder: str | Path, progress: Callable[[int, int], None] | None = Non
 
 def decode_file(path: Path) -> tuple[Array, Array, Array, Array]:
     """x, y, p and t of one file."""
+    check_input(path)
     raw = np.fromfile(path, dtype=np.uint8)
     if len(raw) % 5:
         raise EventError(f"{path} has {len(raw)} bytes: events are 5 bytes each, so it is cut short. Unpack it again.")

@@ -26,6 +26,7 @@ class Options:
     dtype: str = "float64"  # of surfaces, distances and sums: "float32" is faster
     threads: int | None = None  # cores to use; None: all
     deterministic: bool = False  # same bits from run to run, even where it costs time (cuda; other engines: always)
+    temperature: float = 0.0  # of the shares that evidence is summed from (see `timesurf.rule`); 0: no evidence
 
 
 DEFAULT = Options()
@@ -72,6 +73,17 @@ class Parameters(list[Units]):
     def copy(self) -> Parameters:
         """An independent copy."""
         return Parameters(Units(*(array.copy() for array in units.arrays)) for units in self)
+
+    def contiguous(self) -> Parameters:
+        """The same in contiguous float64 arrays, as engines take them; masks are copied."""
+        return Parameters(
+            Units(
+                np.ascontiguousarray(units.centroids, dtype=np.float64),
+                np.ascontiguousarray(units.thresholds, dtype=np.float64),
+                np.array(units.frozen, dtype=np.bool_),
+            )
+            for units in self
+        )
 
     def same(self, other: Parameters) -> bool:
         """Whether every bit is the same."""
@@ -165,17 +177,18 @@ class Outcome:
 
     events: Array  # (recordings,) input events
     kept: Array  # (recordings, layers) events that each layer let pass
-    votes: Array  # (recordings, units of the last layer) output events
+    votes: Array  # (recordings, classes) output events
     trace: Trace | None = None
+    evidence: Array | None = None  # (recordings, classes) sum over output events of log(share of the class + DOUBT)
 
     @classmethod
     def blank(cls, stages: Sequence[Stage], events: Array) -> Outcome:
         """Counts of 0, for recordings with so many events each."""
         n = len(events)
-        return cls(events, np.zeros((n, len(stages)), np.int64), np.zeros((n, stages[-1].units), np.int64))
+        return cls(events, np.zeros((n, len(stages)), np.int64), np.zeros((n, stages[-1].classes), np.int64))
 
     @classmethod
-    def empty(cls, stages: Sequence[Stage], batch: Batch, *, trace: bool) -> Outcome:
+    def empty(cls, stages: Sequence[Stage], batch: Batch, options: Options = DEFAULT, *, trace: bool) -> Outcome:
         """Arrays for an engine to fill; those of the trace are empty unless it is wanted."""
         events, layers = (len(batch.entry) if trace else 0), len(stages)
         record = Trace(
@@ -186,6 +199,8 @@ class Outcome:
         )
         outcome = cls.blank(stages, np.diff(batch.offsets))
         outcome.trace = record
+        if options.temperature > 0:
+            outcome.evidence = np.zeros(outcome.votes.shape)
         return outcome
 
     @classmethod
@@ -195,4 +210,5 @@ class Outcome:
             np.concatenate([part.events for part in parts]),
             np.concatenate([part.kept for part in parts]),
             np.concatenate([part.votes for part in parts]),
+            evidence=None if parts[0].evidence is None else np.concatenate([part.evidence for part in parts]),
         )

@@ -11,7 +11,7 @@ import numpy as np
 
 from timesurf.engines.data import DEFAULT, Array, Batch, Options, Outcome, Parameters, Units
 from timesurf.layers import Place, Stage
-from timesurf.rule import Rule, centroid_step, separability, sign, threshold_steps
+from timesurf.rule import DOUBT, Rule, centroid_step, class_shares, delta_gains, separability, sign, threshold_steps
 
 Stages = tuple[Stage, ...]
 
@@ -69,14 +69,14 @@ def infer(
     stages: Stages, parameters: Parameters, batch: Batch, options: Options = DEFAULT, *, trace: bool = False
 ) -> Outcome:
     """Run the events; learn nothing."""
-    return _run(stages, parameters, batch, trace=trace)
+    return _run(stages, parameters, batch, options, trace=trace)
 
 
 def learn_online(
     stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
 ) -> Outcome:
     """Run the events and update the parameters after each."""
-    return _run(stages, parameters, batch, rule=rule, learned=parameters)
+    return _run(stages, parameters, batch, options, rule=rule, learned=parameters)
 
 
 def learn_batch(
@@ -84,7 +84,7 @@ def learn_batch(
 ) -> Outcome:
     """Run the events with frozen parameters, sum the updates, apply them once."""
     total = Parameters(Units(*(np.zeros_like(array) for array in units.arrays)) for units in parameters)
-    outcome = _run(stages, parameters, batch, rule=rule, learned=total)
+    outcome = _run(stages, parameters, batch, options, rule=rule, learned=total)
     for units, step in zip(parameters, total, strict=True):
         free = ~units.frozen
         units.centroids[free] += step.centroids[free]
@@ -103,6 +103,7 @@ def _run(
     stages: Stages,
     parameters: Parameters,
     batch: Batch,
+    options: Options = DEFAULT,
     *,
     trace: bool = False,
     rule: Rule | None = None,
@@ -110,7 +111,7 @@ def _run(
     seen: list[Array] | None = None,
 ) -> Outcome:
     """Run every event of every recording; add updates to `learned`, and surfaces of the top layer to `seen`."""
-    outcome = Outcome.empty(stages, batch, trace=trace)
+    outcome = Outcome.empty(stages, batch, options, trace=trace)
     shape = (*stages[0].field, stages[0].polarities)
     for r, label in enumerate(batch.label):
         memories = [Memory(stage) for stage in stages]
@@ -122,10 +123,13 @@ def _run(
                 seen.append(steps[-1].ts)
             S = dS = np.full(len(stages), np.nan)
             if len(steps) == len(stages) and steps[-1].passed:
-                outcome.votes[r, steps[-1].fired] += 1
+                outcome.votes[r, steps[-1].fired // stages[-1].units_per_class] += 1
+                if outcome.evidence is not None:
+                    share = class_shares(steps[-1].dist ** 2, options.temperature, stages[-1].units_per_class)
+                    outcome.evidence[r] += np.log(share + DOUBT)
                 S, dS = judge(stages, memories, steps, t, int(label))
                 if rule is not None and learned is not None:
-                    learn(parameters, rule, steps, S, dS, learned)
+                    learn(stages, parameters, rule, steps, S, dS, int(label), learned)
             outcome.kept[r, : len(steps)] += [step.passed for step in steps]
             if trace and outcome.trace is not None:
                 outcome.trace.winner[i, : len(steps)] = [step.fired for step in steps]
@@ -167,7 +171,7 @@ def neighbourhood(stage: Stage, T: Array, x: Place) -> Array:
 
 def judge(stages: Stages, memories: list[Memory], steps: list[Step], t: float, label: int) -> tuple[Array, Array]:
     """S and dS of every layer, for an event that reached the last one."""
-    G = sign(steps[-1].fired, label)
+    G = sign(steps[-1].fired // stages[-1].units_per_class, label)
     S, dS = np.empty(len(steps)), np.empty(len(steps))
     for k, (stage, memory, step) in enumerate(zip(stages, memories, steps, strict=True)):
         ftv = np.exp(-(t - memory.FT[step.x]) / stage.feedback_tau)
@@ -177,18 +181,31 @@ def judge(stages: Stages, memories: list[Memory], steps: list[Step], t: float, l
     return S, dS
 
 
-def learn(parameters: Parameters, rule: Rule, steps: list[Step], S: Array, dS: Array, learned: Parameters) -> None:
-    """Update every layer from S and dS of the layer above it, the last layer from its own."""
+def learn(
+    stages: Stages,
+    parameters: Parameters,
+    rule: Rule,
+    steps: list[Step],
+    S: Array,
+    dS: Array,
+    label: int,
+    learned: Parameters,
+) -> None:
+    """Update every layer from S and dS of the layer above it, the last layer from its own or by the delta rule."""
     rates = rule.per_layer(len(steps))
-    for k, step in enumerate(steps):
-        above = min(k + 1, len(steps) - 1)
+    last = len(steps) - 1
+    for k, (stage, step) in enumerate(zip(stages, steps, strict=True)):
+        above = min(k + 1, last)
         alpha, beta, gamma, delta, d = rates[k]
         c, th, f = parameters[k].centroids, parameters[k].thresholds, step.fired
-        c_step = centroid_step(step.ts, c[f], alpha * dS[above] + beta * S[above])
+        gains = np.zeros(stage.units)
+        gains[f] = alpha * dS[above] + beta * S[above]
+        if k == last and rule.last == "delta" and label >= 0:
+            gains = alpha * delta_gains(step.dist**2, rule.temperature, label, stage.units_per_class)
         th_steps = threshold_steps(th, step.dist, f, S[above], dS[above], gamma * dS[above] + delta * S[above], d, rule)
         free = ~parameters[k].frozen
-        if free[f]:
-            learned[k].centroids[f] += c_step
+        for n in np.flatnonzero(free & (gains != 0)):
+            learned[k].centroids[n] += centroid_step(step.ts, c[n], gains[n])
         learned[k].thresholds[free] += th_steps[free]
         if learned is parameters:
             th[free] = np.maximum(th[free], 0)

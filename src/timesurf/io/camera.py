@@ -1,12 +1,12 @@
 """Files and streams of event cameras, through faery (the extra `formats`): one recording per file.
 
-AEDAT4, Prophesee RAW (EVT2, EVT3) and DAT, Event Stream, CSV; live, events over UDP and CSV on standard input. faery
-decodes and encodes; where it cannot, the errors raised here name the file and what to do. It is imported on first use.
+AEDAT4, Prophesee RAW (EVT2, EVT3) and DAT, Event Stream, CSV; live, events over UDP and CSV on standard input, which
+need no faery. It decodes and encodes files; where it cannot, the errors raised here name the file and what to do. It is
+imported on first use.
 """
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 from timesurf.errors import EventError
 from timesurf.events import Recordings, sizes
 from timesurf.io import aedat4
+from timesurf.io.receive import DTYPE, Datagrams, Lines, Refuse, check_header
+from timesurf.storage.atomic import put
+from timesurf.storage.kinds import check_input, check_output
 
 Array = NDArray[Any]
-DTYPE = np.dtype([("x", "<u2"), ("y", "<u2"), ("t", "<i8"), ("p", "u1")])  # of a packet; t in us
 SUFFIXES = {".aedat4": "aedat", ".aedat": "aedat", ".raw": "evt", ".dat": "dat", ".es": "es", ".csv": "csv"}
 _UNKNOWN = (65535, 65535)  # the field of a file that does not state one: larger than any camera's
 _DAMAGED = " If it is cut short or damaged, copy or record it again; docs/formats.md lists what is read of each format."
@@ -67,21 +69,25 @@ def read(path: str | Path, *, field: Sequence[int] | None = None) -> Recordings:
         raise EventError(f"{path}: {error}") from error
 
 
-def packets(source: str | Path, *, field: Sequence[int] | None = None) -> Iterator[Array]:
+def packets(source: str | Path, *, field: Sequence[int] | None = None, refuse: Refuse | None = None) -> Iterator[Array]:
     """Packets of events, of dtype `DTYPE`, as they arrive; of a file, at most one is in memory.
 
     Parameters
     ----------
     source : str or Path
-        A file as for `read`; "udp://host:port", where faery's packets (13 bytes per event: t, x, y, on) are received
-        until the iterator is closed; or "-", standard input, as CSV with the header t,x,y,on.
+        A file as for `read`; "udp://host:port", where datagrams (13 bytes per event: t, x, y, on, as faery sends them)
+        are received until the iterator is closed; or "-", standard input, as CSV with the columns t,x,y,on.
     field : sequence of int, optional
         (width, height), needed only for a RAW or DAT file that does not state it.
+    refuse : callable, optional
+        For datagrams and standard input: called with a reason, and how many datagrams or lines were refused for it,
+        and then reading goes on. None: raise EventError.
 
     Returns
     -------
     iterator of structured arrays
-        In time order; never empty.
+        Never empty; of a file, in time order. Those of `Datagrams` and `Lines` are as they came: `Session.push` checks
+        their order.
 
     Examples
     --------
@@ -90,12 +96,11 @@ def packets(source: str | Path, *, field: Sequence[int] | None = None) -> Iterat
     timesurf.errors.EventError: udp://localhost names no host and port: udp://0.0.0.0:7777 listens on port 7777 of ...
 
     """
-    name, size = str(source), _UNKNOWN if field is None else tuple(field)
+    name = str(source)
     if name.startswith("udp:"):
-        address = _address(name)
-        return _packets(_faery().events_stream_from_udp(size, address), name)
+        return Datagrams(name, _address(name), refuse)
     if name == "-":
-        return _packets(_faery().events_stream_from_stdin(size), "standard input")
+        return Lines(refuse=refuse)
     stream, _ = _file(Path(source), field)
     return _packets(stream, name, _DAMAGED)
 
@@ -135,8 +140,7 @@ def write(path: str | Path, recordings: Recordings) -> None:
     events = np.empty(len(t), dtype=faery.EVENTS_DTYPE)
     events["x"], events["y"] = recordings.coords
     events["t"], events["on"] = t, recordings.p
-    if not path.resolve().parent.is_dir():
-        raise FileNotFoundError(f"Cannot write {path}: its folder does not exist.")
+    check_output(path)
     with tempfile.TemporaryDirectory(dir=path.resolve().parent, prefix=f".{path.name}.") as folder:
         whole = Path(folder) / path.name
         with _explained(f"{path} cannot be written"):
@@ -146,9 +150,7 @@ def write(path: str | Path, recordings: Recordings) -> None:
                 version="evt2" if kind == "evt" else None,  # EVT3's clock restarts every 17 s, which a silence hides
                 zero_t0=False,
             )
-        with whole.open("rb") as file:
-            os.fsync(file.fileno())
-        os.replace(whole, path.resolve())
+        put(whole, path)
 
 
 # ---------------------------------------------------------------------- what faery needs to know
@@ -174,6 +176,7 @@ def _kind(path: Path) -> str:
 def _file(path: Path, field: Sequence[int] | None) -> tuple[Iterable[Array], tuple[int, ...] | None]:
     """A file as a stream of faery's packets, and the field that it states."""
     kind = _kind(path)
+    check_input(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} {'is a folder, not a file' if path.exists() else 'does not exist'}.")
     if path.stat().st_size == 0:
@@ -205,11 +208,9 @@ def _has_header(path: Path) -> bool:
     """Whether a CSV file begins with names of columns; other columns than t, x, y and on (or p) are refused."""
     with path.open("rb") as file:
         first = file.readline(200).decode("ascii", "replace").strip()
-    names = [name.strip()[:1].lower() for name in first.split(",")]
     if first[:1].isdigit():
         return False
-    if names not in (["t", "x", "y", "o"], ["t", "x", "y", "p"]):
-        raise EventError(f"{path} has the columns {first!r}: t,x,y,on are needed, in this order (us, pixels, 0 or 1).")
+    check_header(first, path)
     return True
 
 

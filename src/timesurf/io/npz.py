@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from timesurf.errors import EventError
 from timesurf.events import AXES, Recordings, axis_name, sizes
 from timesurf.storage.atomic import replacing
+from timesurf.storage.kinds import check_input
 
 Array = NDArray[Any]
 _PLACES = [*AXES, *(axis_name(d) for d in range(len(AXES), 32))]
@@ -138,6 +139,7 @@ def arrays(path: str | Path, needed: Sequence[str], others: Sequence[str] = ()) 
 
     """
     path = Path(path)
+    check_input(path)
     try:
         with zipfile.ZipFile(path) as archive:
             found = {m.filename.removesuffix(".npy"): m for m in archive.infolist() if m.filename.endswith(".npy")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, TypedDict, Unpack
@@ -69,7 +70,14 @@ def check(**training: Unpack[Training]) -> None:
         raise SettingError("patience needs validation, a share or recordings, to judge by.")
 
 
-def train(
+def train(network: Classifier, recordings: Recordings, **training: Unpack[Training]) -> None:
+    """Train a network in place; with validation it ends with the parameters of its best pass."""
+    checkpoints = training["checkpoints"] = Checkpoints.at(training.get("checkpoints"))
+    with checkpoints.alone() if checkpoints else nullcontext():
+        _train(network, recordings, **training)
+
+
+def _train(
     network: Classifier,
     recordings: Recordings,
     *,
@@ -81,7 +89,6 @@ def train(
     progress: Report | None = None,
     **scheduled: Any,
 ) -> None:
-    """Train a network in place; with validation it ends with the parameters of its best pass."""
     schedule, checkpoints = Schedule(**scheduled), Checkpoints.at(checkpoints)
     check(validation=validation, patience=patience, if_diverged=if_diverged)
     rng = shuffler(network)

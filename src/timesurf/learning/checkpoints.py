@@ -9,6 +9,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from timesurf import modelfile
 from timesurf.engines import Outcome, Parameters
 from timesurf.errors import ModelFileError, SettingError
 from timesurf.learning.state import TrainingState
+from timesurf.storage import lock
 
 Array = NDArray[Any]
 _NUMBERS = [f.name for f in fields(TrainingState) if f.name not in ("outcomes", "good", "best")]
@@ -53,6 +55,10 @@ class Checkpoints:
     def at(cls, given: Checkpoints | str | Path | None) -> Checkpoints | None:
         """Checkpoints as they are, or those in a folder."""
         return given if given is None or isinstance(given, Checkpoints) else cls(given)
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Hold the folder for one training, and refuse another one meanwhile."""
+        return lock.held(self.folder)
 
     def files(self) -> list[Path]:
         """The checkpoints, newest first."""
@@ -139,7 +145,7 @@ class Checkpoints:
     def _try(self, name: str, write: Callable[[Path], None]) -> None:
         try:
             write(self.folder / name)
-        except OSError as error:
+        except (OSError, ModelFileError) as error:
             warnings.warn(f"No checkpoint could be written, training continues without: {error}", stacklevel=4)
 
 

@@ -64,7 +64,7 @@ def extended(
     more = [stage.units + n for stage, n in zip(stages, units, strict=False)]
     grown = network.resized(more, [*network.classes.tolist(), *classes])
     rng = np.random.default_rng(None if network.seed is None else [network.seed, 2, len(network.history)])
-    batch = sample_of(recordings, grown.class_numbers(recordings), sample, rng)
+    batch = sample_of(recordings, grown.class_numbers(recordings), sample, rng, stages[-1].units_per_class)
     check(batch, start, zeta, margin)
     grown.parameters = grow(
         choose(network.engine, grown.stages), grown.stages, network.parameters, batch, rng,
@@ -79,7 +79,8 @@ def tightened(network: N, recordings: Recordings, share: float, slack: float, sa
         raise SettingError(f"share = {share!r} must lie between 0 and 1, slack = {slack!r} must not be negative.")
     some = recordings[np.sort(np.random.default_rng(network.seed).permutation(len(recordings))[:sample])]
     label = np.repeat(network.class_numbers(some), some.counts)
-    parameters = tighten(network.parameters, network.trace(some), label, share=share, slack=slack)
+    each = network.stages[-1].units_per_class
+    parameters = tighten(network.parameters, network.trace(some), label, share=share, slack=slack, units_per_class=each)
     fewer = network.resized([len(units.thresholds) for units in parameters[:-1]], network.classes)
     fewer.parameters = parameters
     return fewer
@@ -117,7 +118,9 @@ def grow(
     return grown
 
 
-def tighten(parameters: Parameters, trace: Trace, label: Array, *, share: float, slack: float) -> Parameters:
+def tighten(
+    parameters: Parameters, trace: Trace, label: Array, *, share: float, slack: float, units_per_class: int = 1
+) -> Parameters:
     """Parameters without the hidden units that do not help to classify, the other units' thresholds lowered.
 
     A threshold falls to `slack` beyond the closest `share` of its unit's events that were classified correctly. A unit
@@ -133,6 +136,8 @@ def tighten(parameters: Parameters, trace: Trace, label: Array, *, share: float,
         Class number of every event; without a label (-1) all output counts as right.
     share, slack : float
         See above.
+    units_per_class : int
+        Of the last layer.
 
     Returns
     -------
@@ -141,7 +146,7 @@ def tighten(parameters: Parameters, trace: Trace, label: Array, *, share: float,
     """
     layers = trace.winner.shape[1]
     out = trace.passed == layers
-    right = out & ((trace.winner[:, -1] == label) | (label == -1))
+    right = out & ((trace.winner[:, -1] // units_per_class == label) | (label == -1))
     chance = 1 / max(len(np.unique(label[label >= 0])), 1)
     enough = (chance + float(right.sum()) / max(int(out.sum()), 1)) / 2
     tight = parameters.copy()

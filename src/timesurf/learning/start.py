@@ -3,7 +3,9 @@
 Two starts::
 
     "mean"     c_j = (1 - zeta) mean(ts) + zeta mean(mean(ts)) U(0, 1): the paper's start
-    "kmeans"   k-means of the surfaces in hidden layers, the mean surface of each class in the last
+    "kmeans"   k-means of the surfaces in hidden layers, the mean surface of each class in the last; with several units
+               per class, k-means of the mean surfaces of the class's recordings
+    "quick"    the same from fewer surfaces and one draw: seconds instead of a minute, as accurate in the end
 
 Thresholds of hidden layers start at `margin` times the largest distance to a closest centroid in that batch, so that
 all events pass at first. An infinite margin means no thresholds: plain HOTS.
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import math
 import threading
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypedDict, get_args
@@ -28,11 +31,13 @@ from timesurf.learning.state import Trainee
 from timesurf.rule import Rule
 
 Array = NDArray[Any]
-Start = Literal["mean", "kmeans"]
+Start = Literal["mean", "kmeans", "quick"]
 
 _KMEANS_SAMPLES = 50_000  # surfaces: more do not change the centroids of k-means
+_QUICK_SAMPLES = 100  # surfaces per unit of a quick start
 _KMEANS_ENTRIES = 1 << 24  # of all surfaces: fewer where they are large, or k-means takes minutes
 _LARGE = 1 << 20  # entries of a surface: in larger ones most entries never fire
+_PER_UNIT = 4  # recordings to find each of a class's several units from
 _one_at_a_time = threading.Lock()  # k-means on several threads sums in no fixed order
 
 
@@ -56,7 +61,7 @@ def begin(
 ) -> None:
     """Give a network its first parameters, and forget its history."""
     label, rng = network.class_numbers(recordings), np.random.default_rng(network.seed)
-    batch = sample_of(recordings, label, sample, rng)
+    batch = sample_of(recordings, label, sample, rng, network.stages[-1].units_per_class)
     engine, stages = choose(network.engine, network.stages), network.stages
     network.parameters = initialise(engine, stages, batch, rng, start=start, zeta=zeta, margin=margin)
     network.history = []
@@ -111,14 +116,19 @@ def hidden_trace(engine: Engine, stages: tuple[Stage, ...], parameters: Paramete
     return trace
 
 
-def sample_of(recordings: Recordings, label: Array, sample: int, rng: np.random.Generator) -> Batch:
-    """`sample` recordings drawn at random, and one more for each class that is missing among them."""
+def sample_of(
+    recordings: Recordings, label: Array, sample: int, rng: np.random.Generator, units_per_class: int = 1
+) -> Batch:
+    """`sample` recordings drawn at random, and more for each class that is missing among them.
+
+    With several units per class, each class gets `_PER_UNIT` recordings per unit if it has that many.
+    """
     order = rng.permutation(len(label))
-    rest = order[sample:]
-    missing = np.setdiff1d(label[label >= 0], label[order[:sample]])
-    classes, first = np.unique(label[rest], return_index=True)
-    more = rest[first[np.isin(classes, missing)]]
-    chosen = np.sort(np.concatenate([order[:sample], more]))
+    drawn, rest = order[:sample], order[sample:]
+    enough = 1 if units_per_class == 1 else _PER_UNIT * units_per_class
+    classes = np.unique(label[label >= 0])
+    more = [rest[label[rest] == c][: max(enough - np.count_nonzero(label[drawn] == c), 0)] for c in classes]
+    chosen = np.sort(np.concatenate([drawn, *more]))
     return pack(recordings[chosen], label[chosen])
 
 
@@ -149,8 +159,8 @@ def first_centroids(
     if start == "mean":
         return mean_start(engine, stages[: k + 1], below, batch, rng, len(units), zeta)
     if k < len(stages) - 1:
-        return _kmeans(engine, stages[: k + 1], below, batch, rng, len(units))
-    return _class_means(engine, stages, below, batch, units)
+        return _kmeans(engine, stages[: k + 1], below, batch, rng, len(units), quick=start == "quick")
+    return _class_centroids(engine, stages, below, batch, rng, units)
 
 
 def with_layer(below: Parameters, centroids: Array) -> Parameters:
@@ -186,7 +196,7 @@ def _mean_of_all(engine: Engine, stages: Sequence[Stage], below: Parameters, bat
 
     So no surface of a `Full` layer, which may have a million entries, is ever stored.
     """
-    alone = (*stages[:-1], replace(stages[-1], units=1))
+    alone = (*stages[:-1], replace(stages[-1], units=1, units_per_class=1))
     total = with_layer(below, np.zeros((1, *alone[-1].surface_shape)))
     unlabelled = replace(batch, label=np.full(len(batch), -1))
     add_up = Rule(alpha=0, beta=(*(0,) * (len(stages) - 1), 1), gamma=0, delta=0)
@@ -217,46 +227,72 @@ def _mean_of_used(engine: Engine, stages: Sequence[Stage], below: Parameters, ba
     return mean
 
 
-def _class_means(engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch, classes: range) -> Array:
-    """The mean surface of each class's recordings."""
-    means = np.empty((len(classes), *stages[-1].surface_shape))
-    for place, label in enumerate(classes):
+def _class_centroids(
+    engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch, rng: np.random.Generator, units: range
+) -> Array:
+    """Centroids for these units of the last layer, class after class: from the mean surfaces of its recordings."""
+    each, shape = stages[-1].units_per_class, stages[-1].surface_shape
+    centroids = np.empty((len(units) // each, each, *shape))
+    for place, label in enumerate(range(units.start // each, units.stop // each)):
         chosen = np.flatnonzero(batch.label == label)
-        if len(chosen) == 0:
+        if len(chosen) < each:
+            needed, found = "" if each == 1 else f"{each} ", len(chosen) or "none"
             raise EventError(
-                f"start = 'kmeans' needs recordings of every class, but class number {label} has none in the starting "
-                "batch: give more starting recordings."
+                f"start = 'kmeans' needs {needed}recordings of every class, but class number {label} has {found} in "
+                "the starting batch: give more starting recordings."
             )
-        means[place] = mean_surface(engine, stages, below, _subset(batch, chosen))
-    return means
+        if each == 1:
+            centroids[place] = mean_surface(engine, stages, below, _subset(batch, chosen))
+            continue
+        means = np.array([mean_surface(engine, stages, below, _subset(batch, np.array([r]))) for r in chosen])
+        looks = _kmeans_on_a_core(means.reshape(len(means), -1), each, int(rng.integers(2**31)), quick=False)
+        centroids[place] = looks.reshape(each, *shape)
+    return centroids.reshape(len(units), *shape)
 
 
 def _kmeans(
-    engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch, rng: np.random.Generator, units: int
+    engine: Engine,
+    stages: Sequence[Stage],
+    below: Parameters,
+    batch: Batch,
+    rng: np.random.Generator,
+    units: int,
+    *,
+    quick: bool,
 ) -> Array:
+    """Centroids of the surfaces that reach the last of these stages."""
     stage = stages[-1]
     if units == 0:
         return np.empty((0, *stage.surface_shape))
     samples = min(_KMEANS_SAMPLES, max(_KMEANS_ENTRIES // math.prod(stage.surface_shape), 50 * units))
+    samples = min(samples, _QUICK_SAMPLES * units) if quick else samples
     few = 1 + int(np.searchsorted(batch.offsets[1:], 2 * samples))  # recordings that contain enough events to draw from
     batch = _subset(batch, np.arange(min(few, len(batch))))
     zeros = with_layer(below, np.zeros((stage.units, *stage.surface_shape)))
-    ts = engine.surfaces(tuple(stages), zeros, batch, len(stages) - 1).reshape(len(batch.entry), -1)
+    ts = engine.surfaces(tuple(stages), zeros, batch, len(stages) - 1)  # of events that no unit below rejects
+    ts = ts.reshape(len(ts), math.prod(stage.surface_shape))
     if len(ts) > samples:
         ts = ts[rng.choice(len(ts), samples, replace=False)]
     if len(ts) < units:
         raise EventError(f"k-means needs at least {units} events for {units} units, not {len(ts)}.")
-    kmeans = engine.kmeans if isinstance(engine, Clusters) else _kmeans_on_a_core
-    centroids: Array = kmeans(ts, units, int(rng.integers(2**31))).reshape(units, *stage.surface_shape)
+    seed = int(rng.integers(2**31))
+    found = (
+        engine.kmeans(ts, units, seed) if isinstance(engine, Clusters) else _kmeans_on_a_core(ts, units, seed, quick)
+    )
+    centroids: Array = found.reshape(units, *stage.surface_shape)
     return centroids
 
 
-def _kmeans_on_a_core(points: Array, units: int, seed: int) -> Array:
+def _kmeans_on_a_core(points: Array, units: int, seed: int, quick: bool) -> Array:
     from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    with _one_at_a_time, threadpool_limits(1):
-        means = KMeans(units, n_init=3, random_state=seed).fit(points)
+    with _one_at_a_time, threadpool_limits(1), warnings.catch_warnings():
+        if quick:  # fewer different surfaces than units: those left over never win
+            warnings.simplefilter("ignore", ConvergenceWarning)
+        draws = {"n_init": 1, "max_iter": 30} if quick else {"n_init": 3}
+        means = KMeans(units, **draws, random_state=seed).fit(points)
     centroids: Array = means.cluster_centers_.astype(np.float64)
     return centroids
 

@@ -82,7 +82,10 @@ def _why_diverged(call: Callable[[], Any]) -> str | None:
 
 def _check_alike(networks: Sequence[Trainee]) -> None:
     def shape(network: Trainee) -> tuple[Any, ...]:
-        stages = [(type(s.layer), s.surface_shape, s.units, s.field) for s in network.stages]
+        stages = [
+            (type(s.layer), s.surface_shape, s.units, s.field, s.output_field, s.units_per_class)
+            for s in network.stages
+        ]
         return network.engine, network.options.dtype, *stages
 
     for number, network in enumerate(networks):

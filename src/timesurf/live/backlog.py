@@ -10,20 +10,22 @@ from typing import Any, Literal, get_args
 from timesurf.errors import SettingError
 
 IfBehind = Literal["block", "drop"]
+_MOST_PACKETS = 1 << 18  # that wait: each takes some hundred bytes, also one of a single event
+_PATIENCE = 0.2  # s: a signal may arrive just before the wait that it should end
 
 
 class Backlog:
     """Packets of a source, read ahead in a separate thread.
 
-    Events that are not dropped come out in their order, and `taken + dropped` is all that came in. An error of the
-    source is raised in the loop over the backlog.
+    Events that are not dropped come out in their order, and `taken + dropped` is all that came in. Empty packets are
+    left out. An error of the source is raised in the loop over the backlog.
 
     Parameters
     ----------
     packets : iterable of arrays
         The source.
     events : int
-        How many events may wait at most.
+        How many events may wait at most, in at most 262,144 packets.
     if_behind : str
         What happens to a burst beyond that: "block" lets the source wait, which loses nothing if the source can wait;
         "drop" discards the oldest waiting events, and counts them in `dropped`.
@@ -64,6 +66,10 @@ class Backlog:
 
     def __exit__(self, *_: object) -> None:
         """Stop reading; packets that still wait are discarded."""
+        self.stop()
+
+    def stop(self) -> None:
+        """End the loop over the backlog after the present packet. May be called by any thread or signal handler."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -71,7 +77,10 @@ class Backlog:
     def __iter__(self) -> Iterator[Any]:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._queue or self._ended)
+                while not (self._queue or self._ended or self._closed):
+                    self._changed.wait(_PATIENCE)
+                if self._closed:
+                    return
                 if not self._queue:
                     if self._error is not None:
                         raise self._error
@@ -85,6 +94,8 @@ class Backlog:
     def _read(self, packets: Iterable[Any]) -> None:
         try:
             for packet in packets:
+                if not len(packet):
+                    continue
                 with self._changed:
                     if self.if_behind == "block":
                         while not (self._closed or self._has_room(len(packet))):
@@ -104,11 +115,11 @@ class Backlog:
                 self._changed.notify_all()
 
     def _has_room(self, n: int) -> bool:
-        return not self._queue or self.waiting + n <= self.events
+        return not self._queue or (self.waiting + n <= self.events and len(self._queue) < _MOST_PACKETS)
 
     def _without_oldest(self, packet: Any) -> Any:
         """Make room by dropping what has waited longest; of a packet that is itself too large the end remains."""
-        while self._queue and self.waiting + len(packet) > self.events:
+        while not self._has_room(len(packet)):
             oldest = self._queue.popleft()
             self.waiting -= len(oldest)
             self.dropped += len(oldest)

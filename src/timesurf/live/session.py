@@ -5,7 +5,7 @@ State is kept from packet to packet: however a stream is cut, its outputs are th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,19 @@ from timesurf.engines.cpu import lazy, online, online_state, packets
 from timesurf.engines.cpu.bundles import Counts, Events, Settings
 from timesurf.engines.cpu.layout import online_plan
 from timesurf.engines.cpu.packets import compiled_for
-from timesurf.errors import EventError
-from timesurf.events import Recordings, axis_name, refusal
+from timesurf.engines.data import Parameters
+from timesurf.errors import EventError, SettingError
+from timesurf.events import LATEST, Recordings, axis_name, refusal
+from timesurf.learning.divergence import check_sane
 from timesurf.network import Network
 from timesurf.rule import Rule
-from timesurf.times import Time, microseconds
+from timesurf.times import Time, microseconds, readable, time_constant
 
 Array = NDArray[Any]
+OnJump = Literal["refuse", "restart"]
 
 _UNLABELLED = np.full(1, -1)
+_LATE = 1_000_000  # us: a packet that comes so much too late was overtaken by others; beyond, the clock was set back
 
 
 class Decision(NamedTuple):
@@ -33,7 +37,7 @@ class Decision(NamedTuple):
     events : array of int
         Which events of the packet the network output, by their index in it.
     units : array of int
-        The unit of the last layer that each of them fired: an index into `network.classes`.
+        The unit of the last layer that each of them fired; unit u votes for class u // units_per_class.
     S : array of float
         Separability of each of them.
     decision : label or None
@@ -60,7 +64,24 @@ class Session:
     adapt : bool or Rule
         Whether to continue learning without labels while predicting, by `Rule.for_adapting` or by this rule.
     vote_tau : float or str, optional
-        Time constant by which votes decay. None: they do not, and the decision is that of the whole stream so far.
+        Time constant by which votes decay, from 1 ns to 1e15 us (about 32 years). None: they do not, and the decision
+        is that of the whole stream so far.
+    jump : float or str, optional
+        The longest time from one event to the next. An event that comes later than that is refused, since a damaged
+        time would otherwise make all events after it too early. None: any time.
+    on_jump : str
+        What happens to packets after a jump, forward by more than `jump`, or back by more than 1 s: "refuse" refuses
+        them until the stream continues where it was; "restart" refuses the first, which may be a stray one, and begins
+        a new stream when the next packet is there as well. What was learned is kept.
+
+    Attributes
+    ----------
+    places : list of str
+        Names of the coordinates: x, y, ...
+    events : int
+        Events so far, of all streams since the last `reset`.
+    restarts : int
+        How often a jump has begun a new stream.
 
     Examples
     --------
@@ -76,17 +97,28 @@ class Session:
 
     """
 
-    def __init__(self, network: Network, *, adapt: bool | Rule = False, vote_tau: Time | None = None) -> None:
-        self.network = network
+    def __init__(
+        self,
+        network: Network,
+        *,
+        adapt: bool | Rule = False,
+        vote_tau: Time | None = None,
+        jump: Time | None = "1 h",
+        on_jump: OnJump = "refuse",
+    ) -> None:
+        if on_jump not in get_args(OnJump):
+            raise SettingError(f"on_jump = {on_jump!r} must be one of {', '.join(get_args(OnJump))}.")
+        self.network, self.on_jump = network, on_jump
         self.adapts = bool(adapt)
+        self._jump = LATEST if jump is None else int(min(max(microseconds(jump, "jump"), 1), LATEST))
         rule = adapt if isinstance(adapt, Rule) else network.rule.for_adapting()
-        self._forget = 0.0 if vote_tau is None else -1.0 / microseconds(vote_tau, "vote_tau")
+        self._forget = 0.0 if vote_tau is None else -1.0 / time_constant(vote_tau, "vote_tau")
         self._start = network.snapshot()
         self._plan, self._settings = online_plan(network.stages), Settings.of(network.stages, rule)
         self._sizes = np.array([*network.field, network.polarities])
-        self._places = [axis_name(d) for d in range(len(network.field))]
-        self._axes = [*self._places, "p"]
-        self._dtype: Any = None  # of the latest packets
+        self.places = [axis_name(d) for d in range(len(network.field))]
+        self._axes = [*self.places, "p"]
+        self._dtype: Any = ()  # of the latest packets
         self._has_p = False
         self._wrong = np.zeros(2, np.int64)
         self._classes = network.classes.tolist()
@@ -99,13 +131,16 @@ class Session:
 
     def reset(self) -> None:
         """Start a new stream: forget all events, and what was learned from them."""
-        self._state = online_state.begin(self._plan, self._start)
-        self._clock = np.full(3, -1, np.int64)
+        self._begin(self._start, np.full(3, -1, np.int64))
         layers, classes = len(self.network.stages), len(self.network.classes)
         self._counts = Counts(np.zeros((1, layers), np.int64), np.zeros((1, classes), np.int64))
-        self._votes = np.zeros(classes)
-        self._ahead = np.array([-1.0, 0.0])
-        self.events = 0  # so far
+        self.events = self.restarts = 0
+        self._stray = -1, -1  # `events`, and the time of the packet, when a jump was last refused
+
+    def _begin(self, parameters: Parameters, clock: Array) -> None:
+        """Begin a stream with these parameters."""
+        self._state, self._clock = online_state.begin(self._plan, parameters), clock
+        self._votes, self._ahead = np.zeros(len(self.network.classes)), np.array([-1.0, 0.0])
 
     def push(self, events: Array | Recordings) -> Decision:
         """Run a packet of events through the network.
@@ -129,31 +164,39 @@ class Session:
         """
         if isinstance(events, Recordings):
             return self.take(events.coords, events.t, events.p)
-        if events.dtype is not self._dtype:  # checked once per type of packet
-            names = events.dtype.names or ()
-            if "t" not in names or any(axis not in names for axis in self._places):
-                raise EventError(f"A packet needs the fields {', '.join(self._places)} and t, not {', '.join(names)}.")
-            self._dtype, self._has_p = events.dtype, "p" in names
-        p = events["p"] if self._has_p else None
-        return self.take([events[axis] for axis in self._places], events["t"], p)
+        if getattr(events, "dtype", None) is not self._dtype:  # checked once per type of packet
+            self._check_type(events)
+        if events.ndim != 1:
+            raise EventError(f"A packet is a flat array of events, not one of shape {events.shape}.")
+        p = events["p"] if self._has_p else 0
+        return self._pass(len(events), (*(events[axis] for axis in self.places), p, events["t"]))
 
     def take(self, coords: Any, t: Array, p: Array | None = None) -> Decision:
         """As `push`, with one NumPy array per coordinate, one of times and one of polarities."""
-        n = len(t)
-        if n > self._packet.shape[1]:
-            self._grow(2 * n)
-        rows = (*coords, self._zeros[:n] if p is None else p, t)
+        rows = (*coords, t if p is None else p, t)
         if len(rows) != len(self._packet):
             raise EventError(f"{len(rows) - 2} coordinates for a field of {len(self._axes) - 1} dimensions.")
+        for values in rows:
+            if not isinstance(values, np.ndarray) or values.dtype.kind not in "iub":
+                kind = getattr(values, "dtype", type(values).__name__)
+                raise EventError(f"Events are arrays of integers, not {kind}: convert them.")
+            if values.ndim != 1 or values.shape != t.shape:
+                raise EventError(
+                    f"An array of shape {values.shape} and times of {t.shape}: all need one value per event."
+                )
+        return self._pass(len(t), rows if p is not None else (*coords, 0, t))
+
+    def _pass(self, n: int, rows: tuple[Any, ...]) -> Decision:
+        """Run n events through the network: coordinates, polarities, times."""
+        if n > self._packet.shape[1]:
+            self._grow(2 * n)
         for row, values in zip(self._packet, rows, strict=True):
-            if values.dtype.kind not in "iub":
-                raise EventError(f"Events are integers, not {values.dtype}: convert them.")
             row[:n] = values
         if not self._unpack(*self._arguments_of_unpack(n)):
-            self._refuse(*self._wrong.tolist())
+            self._refuse_or_restart(n, *self._wrong.tolist())
+        self.events += n  # before they are counted as kept: an interrupt may come between
         found = self._run(*self._arguments_of_run())
         self._tally(*self._arguments_of_tally(found))
-        self.events += n
         ahead, share = self._ahead.tolist()
         out, units, S = (array[:found].copy() for array in self._outputs)
         return Decision(out, units, S, self._classes[int(ahead)] if ahead >= 0 else None, share)
@@ -162,6 +205,11 @@ class Session:
     def first(self) -> int:
         """Time of the stream's first event in us; -1 before it."""
         return int(self._clock[0])
+
+    @property
+    def latest(self) -> int:
+        """Time of the latest event in us; -1 before the first."""
+        return int(self._clock[1])
 
     @property
     def votes(self) -> Array:
@@ -175,37 +223,82 @@ class Session:
         return share
 
     def adapted(self) -> Network:
-        """A network with what this session has learned so far; the session continues."""
+        """A network with what this session has learned so far; the session continues.
+
+        Raises
+        ------
+        DivergedError
+            If a centroid has diverged, or a layer has closed all its thresholds.
+
+        """
+        parameters = self._learned()
+        if self.adapts:
+            check_sane(parameters)
+        return self.network.twin(parameters)
+
+    def _learned(self) -> Parameters:
         state = self._state.copy()
         now = self._clock[1] - self._clock[0] + self._plan.gap
         lazy.finish(now, self._plan.layout, self._settings, state.weights, state.lazy)
         parameters = self._start.copy()
         online_state.take_back(self._plan, state, parameters)
-        return self.network.twin(parameters)
+        return parameters
 
     def _arguments_of_unpack(self, n: int) -> tuple[Any, ...]:
-        return self._packet, n, self._sizes, self._clock, self._wrong, self._events
+        return self._packet, n, self._sizes, self._jump, self._clock, self._wrong, self._events
 
     def _arguments_of_run(self) -> tuple[Any, ...]:
         network = self._plan.layout, self._settings, self._state
         return self._events, 0, 0, False, self.adapts, *network, self._counts, self._outputs
 
     def _arguments_of_tally(self, found: int) -> tuple[Any, ...]:
-        return found, self._events, self._outputs, self._forget, self._clock, self._votes, self._ahead
+        voted = self._plan.layout.voted
+        return found, self._events, self._outputs, voted, self._forget, self._clock, self._votes, self._ahead
 
     def _grow(self, room: int) -> None:
         """Room for packets of so many events."""
         self._packet = np.zeros((len(self._axes) + 1, room), np.int64)
         self._events = Events(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(2, np.int64), _UNLABELLED)
-        self._outputs, self._zeros = online.Outputs.room(room), np.zeros(room, np.int8)
+        self._outputs = online.Outputs.room(room)
 
-    def _refuse(self, row: int, event: int) -> None:
+    def _check_type(self, events: Any) -> None:
+        """Refuse packets that are not arrays with the fields of the network, all of them integers."""
+        if not isinstance(events, np.ndarray):
+            raise EventError(f"A packet is a structured array or Recordings, not {type(events).__name__}.")
+        names = events.dtype.names or ()
+        if "t" not in names or any(axis not in names for axis in self.places):
+            raise EventError(f"A packet needs the fields {', '.join(self.places)} and t, not {', '.join(names)}.")
+        for name in (*self.places, "t", *(["p"] if "p" in names else [])):
+            if events.dtype[name].kind not in "iub":
+                raise EventError(f"Events are integers, and {name} is {events.dtype[name]}: convert them.")
+        self._dtype, self._has_p = events.dtype, "p" in names
+
+    def _refuse_or_restart(self, n: int, row: int, event: int) -> None:
+        """Raise the reason why a packet is refused, unless it is the second after a jump and begins a new stream."""
+        value, latest = int(self._packet[row, event]), int(self._clock[1])
+        jumped = value - latest > self._jump or latest - value > min(_LATE, self._jump)
+        if row == len(self._axes) and event == 0 and jumped and 0 <= value < LATEST:
+            (since, stray), self._stray = self._stray, (self.events, value)
+            if self.on_jump == "restart" and since == self.events and stray <= value <= stray + self._jump:
+                clock = np.full(3, -1, np.int64)
+                if self._unpack(self._packet, n, self._sizes, self._jump, clock, self._wrong, self._events):
+                    self._begin(self._learned() if self.adapts else self._start, clock)
+                    self.restarts += 1
+                    return
+                row, event = self._wrong.tolist()
+        raise EventError(f"event {event} of the packet: {self._reason(row, event)}")
+
+    def _reason(self, row: int, event: int) -> str:
+        """Why an event is refused, and what to do."""
         value = int(self._packet[row, event])
         if row < len(self._axes):
-            why = refusal(self._axes[row], value, int(self._sizes[row]))
-        elif value < 0:
-            why = refusal("t", value, 0)
-        else:
-            before = int(self._packet[row, event - 1]) if event else int(self._clock[1])
-            why = f"time {value} us comes before {before} us. A stream goes forward in time: sort its events."
-        raise EventError(f"event {event} of the packet: {why}")
+            return refusal(self._axes[row], value, int(self._sizes[row]))
+        if not 0 <= value < LATEST:
+            return refusal("t", value, 0)
+        before = int(self._packet[row, event - 1]) if event else int(self._clock[1])
+        if value < before:
+            return f"time {value} us comes before {before} us. A stream goes forward in time: sort its events."
+        return (
+            f"time {value} us is {readable(value - before)} after the event before, and jump = {readable(self._jump)}. "
+            "A longer jump accepts such a pause; on_jump='restart' begins a new stream after it."
+        )

@@ -169,8 +169,8 @@ def sup3r(split: Split, seed: int, report: Report, engine: str = "cpu", preset: 
 
 def early(network: Network, recordings: Recordings) -> dict[str, list[float]]:
     """Recording accuracy after the first events of each recording: how soon the network can decide."""
-    trace, label = network.trace(recordings), network.class_numbers(recordings)
-    vote = np.where(trace.passed == len(network.stages), trace.winner[:, -1], -1)
+    label = network.class_numbers(recordings)
+    vote = metrics.voted(network.trace(recordings), network.stages)
     after, right = metrics.early(vote, recordings.offsets, label, len(network.classes))
     return {"events": after.tolist(), "recording_accuracy": right.tolist()}
 

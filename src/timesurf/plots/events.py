@@ -10,6 +10,7 @@ import numpy as np
 from timesurf.engines.reference import neighbourhood
 from timesurf.errors import EventError
 from timesurf.events import Recordings, axis_name
+from timesurf.inference import layer_number
 from timesurf.network import Network
 from timesurf.plots import style
 from timesurf.plots.checks import one
@@ -69,7 +70,7 @@ def kept(network: Network, recording: Recordings, layer: int = 0, ax: Axes | Non
         The axes drawn into.
 
     """
-    k = network.layer_number(layer)
+    k = layer_number(network.stages, layer)
     passed = network.trace(one(recording)).passed
     ax = _space(recording, ax)
     looks: dict[str, tuple[Array, dict[str, Any]]] = {
@@ -103,7 +104,7 @@ def surface(network: Network, recording: Recordings, event: int, layer: int = 0,
         If there is no such event, or it does not reach the layer.
 
     """
-    k = network.layer_number(layer)
+    k = layer_number(network.stages, layer)
     ts = _surface(network, one(recording), _event_number(recording, event), k)
     ax = draw(style.given(ax, (4, 4)), ts)
     ax.set_title(f"event {event} in layer {k + 1}", fontsize=10)

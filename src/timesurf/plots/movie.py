@@ -11,6 +11,7 @@ import numpy as np
 
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
+from timesurf.inference import layer_number
 from timesurf.metrics import SILENT, decide
 from timesurf.network import Network
 from timesurf.plots import style
@@ -65,7 +66,7 @@ def animate(
         If the playing time, the frame rate or the kind of file is not possible.
 
     """
-    path, k = Path(path), network.layer_number(layer)
+    path, k = Path(path), layer_number(network.stages, layer)
     if not (math.isfinite(seconds * fps) and seconds > 0 and fps > 0):
         raise SettingError(f"seconds = {seconds!r} and fps = {fps!r} must be positive.")
     kept = network.trace(one(recording)).passed > k

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from timesurf.display import unit_names
+from timesurf.inference import layer_number
 from timesurf.layers import Full, Tile, Window
 from timesurf.network import Network
 from timesurf.plots import style
@@ -79,7 +81,7 @@ def centroids(network: Network, layer: int = 0, *, back_to_pixels: bool = False,
         place where the unit expects it and weighted accordingly, and so on down; the brightest pixel of a unit is 1.
 
     """
-    k = network.layer_number(layer)
+    k = layer_number(network.stages, layer)
     every = pixels(network, k) if back_to_pixels else network.parameters[k].centroids
     most = max(float(every.max()), 1e-12)
     rows, columns, width, height = _grid(len(every), picture(every[0]).shape)
@@ -144,7 +146,7 @@ def thresholds(network: Network, layer: int = 0, ax: Axes | None = None) -> Axes
         As for `plots.kept`.
 
     """
-    k = network.layer_number(layer)
+    k = layer_number(network.stages, layer)
     th, frozen = network.parameters[k].thresholds, network.parameters[k].frozen
     ax = style.given(ax, (max(4, min(0.28 * len(th) + 1.5, 12)), 3))
     at, open_, silent = np.arange(1, len(th) + 1), np.isinf(th), th == 0
@@ -170,7 +172,5 @@ def thresholds(network: Network, layer: int = 0, ax: Axes | None = None) -> Axes
 
 def _names(network: Network, k: int) -> list[str]:
     """Names of the units of a layer: numbers from 1, or classes."""
-    last = k == len(network.stages) - 1
-    names = map(str, network.classes.tolist() if last else range(1, network.stages[k].units + 1))
-    th = network.parameters[k].thresholds
+    names, th = unit_names(network, k), network.parameters[k].thresholds
     return [name if threshold > 0 else f"{name} (silent)" for name, threshold in zip(names, th, strict=True)]

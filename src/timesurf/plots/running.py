@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from timesurf import metrics
 from timesurf.engines import Trace
 from timesurf.errors import NotFittedError, SettingError
 from timesurf.events import Recordings
+from timesurf.inference import layer_number
 from timesurf.metrics import SILENT, decide
 from timesurf.network import Network
 from timesurf.plots import style
@@ -35,7 +37,7 @@ def separability(network: Network, recording: Recordings, layer: int = -1, ax: A
         As for `plots.kept`.
 
     """
-    k = network.layer_number(layer)
+    k = layer_number(network.stages, layer)
     trace = network.trace(one(recording))
     out = ~np.isnan(trace.S[:, k])
     S, dS = trace.S[out, k], _changes(network, recording, trace, k)
@@ -111,8 +113,7 @@ def decision(network: Network, recording: Recordings, ax: Axes | None = None) ->
 
 def votes_so_far(network: Network, recording: Recordings) -> Array:
     """Share of the output events on each class after each event of a recording; see `shares_so_far`."""
-    trace = network.trace(recording)
-    vote = np.where(trace.passed == len(network.stages), trace.winner[:, -1], -1)
+    vote = metrics.voted(network.trace(recording), network.stages)
     return shares_so_far(vote, len(network.classes))
 
 

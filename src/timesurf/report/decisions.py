@@ -153,7 +153,7 @@ def _card(found: Findings, evaluated: Evaluated, n: int) -> Html:
     about = f"{percent(float(evaluated.share[n]))} of {count(votes, 'vote')} on {on}; " if on else ""
     about += f"{percent(float(kept.mean()))} of {count(len(kept), 'event')} kept."
     parts = [tag("h3", f"Recording {n}: {name}"), tag("p", about), _maps(recording, kept), _events(recording, kept)]
-    vote = np.where(kept, trace.winner[:, -1], -1)
+    vote = metrics.voted(trace, found.network.stages)
     return tag("article", *parts, _decision(found, recording, vote, truth))
 
 

@@ -114,7 +114,7 @@ class Traced:
         if not len(known):
             return None
         counts = self.recordings.counts
-        vote = np.where(self.trace.passed == len(network.stages), self.trace.winner[:, -1], -1)
+        vote = metrics.voted(self.trace, network.stages)
         vote = vote[np.isin(np.repeat(np.arange(len(counts)), counts), known)]
         offsets = np.concatenate([[0], np.cumsum(counts[known])])
         return metrics.early(vote, offsets, self.label[known], len(network.classes))

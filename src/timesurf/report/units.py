@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from timesurf.display import unit_names
 from timesurf.layers import Stage
 from timesurf.plots.network import picture, pixels
 from timesurf.report import pictures
@@ -144,6 +145,5 @@ def _threshold(value: float) -> str:
 
 def _unit_names(found: Findings, k: int) -> list[str]:
     """Names of units: numbers from 1, or classes in the last layer."""
-    stages, th = found.network.stages, found.network.parameters[k].thresholds
-    names = found.classes if k == len(stages) - 1 else list(map(str, range(1, stages[k].units + 1)))
+    names, th = unit_names(found.network, k), found.network.parameters[k].thresholds
     return [name if value > 0 else f"{name} (silent)" for name, value in zip(names, th, strict=True)]

@@ -2,12 +2,49 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import Any
 
 from timesurf.engines import Outcome
 from timesurf.events import Recordings
 from timesurf.metrics import SILENT, decide
 from timesurf.network import Network
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet takes text for a formula
+
+
+def as_csv(table: dict[str, list[Any]]) -> str:
+    r"""Columns as CSV that a spreadsheet can open: text that it would take for a formula gets an apostrophe before it.
+
+    Parameters
+    ----------
+    table : dict of list
+        Columns by name.
+
+    Returns
+    -------
+    str
+        One line of names, then one per row.
+
+    Examples
+    --------
+    >>> print(as_csv({"label": ["=1+1", "cup"], "votes": [-1, 2]}).replace("\r", ""), end="")
+    label,votes
+    '=1+1,-1
+    cup,2
+
+    """
+    text = io.StringIO()
+    lines = csv.writer(text)
+    lines.writerow(map(_cell, table))
+    lines.writerows(map(_cell, row) for row in zip(*table.values(), strict=True))
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A value as a spreadsheet should show it."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def columns(network: Network, recordings: Recordings, outcome: Outcome) -> dict[str, list[Any]]:

@@ -59,7 +59,7 @@ def write(folder: str | Path, run: Run) -> None:
         ("run.json", json.dumps(run.about, indent=1)),
     ):
         with replacing(folder / name) as file:
-            file.write((text + "\n").encode())
+            file.write((text + "\n").encode(errors="replace"))  # a name of a file may be no text
 
 
 def read(folder: str | Path) -> Run:
@@ -108,4 +108,5 @@ def toml(settings: dict[str, Any]) -> str:
     taus = ["10 ms", "1 ms"]
 
     """
-    return "\n".join(f"{name} = {json.dumps(value)}" for name, value in settings.items() if value is not None)
+    lines = {name: json.dumps(value, ensure_ascii=False) for name, value in settings.items() if value is not None}
+    return "\n".join(f"{name} = {text}" for name, text in lines.items()).replace("\x7f", "\\u007f")

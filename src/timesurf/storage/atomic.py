@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+from timesurf.storage.kinds import check_output
 
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """A file to write that replaces `path` when the block ends without an error, and is removed otherwise.
 
-    After a crash `path` holds the old content or the new, never a part.
+    After a crash `path` holds the old content or the new, never a part. A file that is replaced keeps its mode and, if
+    this user may give files away, its owner.
 
     Parameters
     ----------
     path : str or Path
-        Its folder must exist.
+        Its folder must exist; what is no regular file is refused.
 
     Yields
     ------
@@ -28,22 +32,43 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
 
     """
     path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"Cannot write {path}: it is a folder.")
-    if not path.resolve().parent.is_dir():
-        raise FileNotFoundError(f"Cannot write {path}: its folder does not exist.")
+    check_output(path)
     handle, temporary = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path.resolve())
-        _sync(path.resolve().parent)
+        put(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def put(whole: str | Path, path: str | Path) -> None:
+    """Rename a complete file over `path`, in the same folder or one below, so that it survives a power failure."""
+    target = Path(path).resolve()
+    check_output(path)
+    with open(whole, "rb") as file:
+        os.fsync(file.fileno())
+    _adopt(whole, target)
+    os.replace(whole, target)
+    _sync(target.parent)
+
+
+def _adopt(whole: str | Path, target: Path) -> None:
+    """Give a new file the mode and the owner of the one that it replaces; without one, the mode of any new file."""
+    try:
+        before = target.stat()
+    except FileNotFoundError:
+        os.chmod(whole, 0o666 & ~_umask())
+        return
+    new = os.stat(whole)
+    if os.name == "posix" and (new.st_uid, new.st_gid) != (before.st_uid, before.st_gid):
+        with suppress(PermissionError):
+            os.chown(whole, -1, before.st_gid)
+        with suppress(PermissionError):
+            os.chown(whole, before.st_uid, -1)
+    with suppress(PermissionError):  # it belongs to somebody else now
+        os.chmod(whole, stat.S_IMODE(before.st_mode))
 
 
 def _sync(folder: Path) -> None:

@@ -28,6 +28,7 @@ Array = NDArray[Any]
 P = ParamSpec("P")
 SACCADES = ((3.5, 7.0), (3.5, -7.0), (-7.0, 0.0))  # pixels that N-MNIST's images move by, (x, y), one after another
 SACCADE = 105_000  # us that each of them takes
+_FARTHEST = 2**31  # pixels: fields are smaller, and sums of such numbers are exact
 
 
 def _also_arrays(
@@ -69,6 +70,8 @@ def crop(recordings: Recordings, corner: Sequence[int], size: Sequence[int]) -> 
     """
     if not len(corner) == len(size) == len(recordings.field):
         raise SettingError(f"corner = {corner} and size = {size} need {len(recordings.field)} numbers each.")
+    if any(not abs(c) <= _FARTHEST for c in corner):
+        raise SettingError(f"corner = {corner} must lie within {_FARTHEST} pixels of the field.")
     moved = [x.astype(np.int64) - c for x, c in zip(recordings.coords, corner, strict=True)]
     inside = _inside(moved, size, len(recordings.t))
     return _rebuilt(recordings, _narrow(moved, size), recordings.t, recordings.p, inside, field=size)
@@ -105,7 +108,9 @@ def stabilise(
 
     """
     us = microseconds(duration, "duration")
-    path = np.concatenate([np.zeros((1, len(recordings.field))), np.cumsum(saccades, axis=0)])
+    path = np.concatenate([np.zeros((1, len(recordings.field))), np.cumsum(np.asarray(saccades, float), axis=0)])
+    if not (np.abs(path) <= _FARTHEST).all():
+        raise SettingError(f"saccades must stay within {_FARTHEST} pixels of the field.")
     at = np.arange(len(path)) * us
     coords = [
         np.rint(x - np.interp(recordings.t, at, along)).astype(np.int64)
@@ -232,8 +237,8 @@ def jitter(
         The same seed moves events in the same way.
 
     """
-    if not pixels >= 0:
-        raise SettingError(f"pixels = {pixels!r} must not be negative.")
+    if not 0 <= pixels <= _FARTHEST:
+        raise SettingError(f"pixels = {pixels!r} must lie between 0 and {_FARTHEST}.")
     rng = np.random.default_rng(seed)
     events = int(recordings.counts.sum())
     coords = [np.rint(x + rng.normal(0, pixels, events)).astype(np.int64) for x in recordings.coords]

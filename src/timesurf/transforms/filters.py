@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from timesurf.storage.kernels import njit
 
 Array = NDArray[Any]
 _NEVER = -(1 << 62)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def refractory(entry: Array, t: Array, offsets: Array, period: float, last: Array, keep: Array) -> None:
     """Mark events at least `period` after the last marked one of their entry. `last` is work space."""
     for r in range(len(offsets) - 1):
@@ -23,7 +24,7 @@ def refractory(entry: Array, t: Array, offsets: Array, period: float, last: Arra
                 last[entry[i]] = t[i]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def supported(
     coords: Array,
     place: Array,

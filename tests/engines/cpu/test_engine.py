@@ -20,18 +20,23 @@ def network(data, layers=workloads.NMNIST):
     return Network(layers, data.field, data.polarities, range(10)).start(data, sample=4)
 
 
+POOLED = [workloads.Window(5, units=6, tau=2e4, stride=3), workloads.Full(tau=2e4, units_per_class=2)]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_same_bits_for_any_number_of_threads(monkeypatch, dtype):
+@pytest.mark.parametrize("last", ["sup3r", "delta"])
+def test_same_bits_for_any_number_of_threads(monkeypatch, last, dtype):
     monkeypatch.setattr(lanes, "_EVENTS_PER_LANE", 2000)
     data = workloads.strokes(30, events=700)
-    net = network(data, workloads.DEEPER)
+    net = network(data, workloads.DEEPER if last == "sup3r" else POOLED)
+    rule = Rule(1e-5, 1e-6, last=last)
     results = []
     for threads in (1, 2, 4):
         parameters = net.parameters.copy()
         batch = pack(data, net.class_numbers(data))
-        outcome = cpu.learn_batch(net.stages, parameters, Rule(1e-5, 1e-6), batch, Options(dtype, threads))
-        seen = cpu.infer(net.stages, parameters, batch, Options(dtype, threads), trace=True)
-        arrays = [*parameters.arrays, outcome.votes, seen.trace.distance, seen.trace.S]
+        outcome = cpu.learn_batch(net.stages, parameters, rule, batch, Options(dtype, threads))
+        seen = cpu.infer(net.stages, parameters, batch, Options(dtype, threads, temperature=5.0), trace=True)
+        arrays = [*parameters.arrays, outcome.votes, seen.evidence, seen.trace.distance, seen.trace.S]
         results.append([a.tobytes() for a in arrays])
     assert results[0] == results[1] == results[2]
 
@@ -81,6 +86,23 @@ def test_what_never_fired_is_zero_however_slow_the_decay(tau):
             np.testing.assert_allclose(one[0].centroids, other[0].centroids, rtol=1e-9)
 
 
+@pytest.mark.parametrize("last", ["sup3r", "delta"])
+@pytest.mark.parametrize("learn", ["learn_online", "learn_batch"])
+def test_frozen_hidden_layers_leave_the_last_to_learn_as_ever(learn, last):
+    """Layers that cannot change are left out of learning, and the others do not notice."""
+    data = workloads.strokes(6, events=300)
+    net = network(data, POOLED)
+    net.freeze(0)
+    batch = pack(data, net.class_numbers(data))
+    expected, found = net.parameters.copy(), net.parameters.copy()
+    rule = Rule(1e-3, 1e-4, last=last)
+    getattr(reference, learn)(net.stages, expected, rule, batch)
+    getattr(cpu, learn)(net.stages, found, rule, batch)
+    np.testing.assert_array_equal(found[0].centroids, net.parameters[0].centroids)
+    np.testing.assert_allclose(found[1].centroids, expected[1].centroids, rtol=1e-9, atol=1e-12)
+    assert not np.array_equal(found[1].centroids, net.parameters[1].centroids)
+
+
 def test_a_diverged_network_leaves_nothing_behind():
     data = workloads.strokes(2, events=300)
     net = network(data)
@@ -101,8 +123,8 @@ def test_equal_centroids_tie_to_the_lowest_unit():
     assert (trace.winner == 0).all()
 
 
-@pytest.mark.parametrize("learn", [False, True])
-def test_memory_is_what_the_formula_says(learn):
+@pytest.mark.parametrize(("learn", "by_delta"), [(False, False), (True, False), (True, True)])
+def test_memory_is_what_the_formula_says(learn, by_delta):
     """Beyond the data: it grows with the batch and the lanes, not with the data set."""
     data = workloads.strokes(64)
     net = network(data)
@@ -113,12 +135,13 @@ def test_memory_is_what_the_formula_says(learn):
     workspace._free.clear()
     tracemalloc.start()
     if learn:
-        cpu.learn_batch(net.stages, net.parameters, Rule(0, 0, 0, 0), batch, options)
+        rule = Rule(0, 0, 0, 0, last="delta" if by_delta else "sup3r")
+        cpu.learn_batch(net.stages, net.parameters, rule, batch, options)
     else:
         cpu.infer(net.stages, net.parameters, batch, options)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    formula = cpu.memory(net.stages, np.diff(batch.offsets), options, learn=learn)
+    formula = cpu.memory(net.stages, np.diff(batch.offsets), options, learn=learn, by_delta=by_delta)
     assert 0.5 * formula < peak < 1.1 * formula
 
 

@@ -29,7 +29,6 @@ def bytes_left(call):
         tracemalloc.stop()
 
 
-@pytest.mark.xfail(reason="the workspace of a long recording is kept for calls to come", strict=False)
 @pytest.mark.parametrize("learn", [False, True])
 def test_a_long_recording_leaves_no_large_workspace_behind(learn):
     batch, options = batch_of((1 << 20) + 1), Options("float32", threads=1)

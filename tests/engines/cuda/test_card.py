@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from tests.engines.cuda.networks import DEEPER, DIGITS, SENTENCES
-from timesurf import SettingError
+from timesurf import Full, SettingError, Window
 from timesurf.bench import workloads
 from timesurf.engines import Engine, Learner, Options, Parameters, TakesPass, pack
+from timesurf.layers import stack
 from timesurf.rule import Rule
 
 
@@ -55,6 +56,28 @@ def test_kernels_are_given_what_lies_on_the_card(cuda, data):
     )
     assert not args["scratch"]  # of another path
     assert args["layer"]["c"].all()
+
+
+def test_evidence_takes_the_general_path_and_has_a_column_per_class(cuda, data):
+    stages = stack([Window(9, units=32, tau=1), Full(tau=1, units_per_class=2)], (28, 28), 1, classes=5)
+    for trace in (False, True):
+        found = cuda.engine.infer(stages, blank(stages), pack(data), Options(temperature=2.0), trace=trace)
+        assert cuda.started[-1][0] == ("trace" if trace else "infer")
+        assert cuda.started[-1][-1][0]["evidence"]
+        assert found.votes.shape == found.evidence.shape == (6, 5)
+    assert cuda.engine.infer_all(stages, blank(stages), data, Options(temperature=2.0)).evidence.shape == (6, 5)
+    assert cuda.engine.infer(stages, blank(stages), pack(data)).evidence is None
+    assert cuda.started[-1][0] == "blocks"
+    assert cuda.engine.infer(stages, blank(stages), pack(data[:0]), Options(temperature=2.0)).evidence.shape == (0, 5)
+
+
+def test_the_delta_rule_takes_the_general_path(cuda, data):
+    batch = pack(data, np.zeros(6, int))
+    cuda.engine.learn_batch(DIGITS, blank(DIGITS), Rule(last="delta"), batch)
+    assert [start[0] for start in cuda.started] == ["train", "update"]
+    table = cuda.engine.rates([DIGITS], [[Rule(last="delta", temperature=3.0), Rule()]])
+    assert (table["flags"] & 4).ravel().tolist() == [4, 4, 0, 0]
+    np.testing.assert_allclose(table["temperature"][0], 3.0 * np.log2(np.e), rtol=1e-6)
 
 
 def test_tracing_takes_the_general_path_and_has_room_for_every_event(cuda, data):

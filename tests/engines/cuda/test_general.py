@@ -38,6 +38,20 @@ def test_what_can_run_is_not_refused():
     assert paths.supports(DIGITS) == paths.supports(SENTENCES) == ""
 
 
+def test_only_what_is_asked_for_is_compiled_in():
+    assert "BY_DELTA = 0, EVIDENCE = 0" in general.plan(DIGITS).source
+    assert "BY_DELTA = 1, EVIDENCE = 0" in general.plan(DIGITS, delta=True).source
+    assert "BY_DELTA = 0, EVIDENCE = 1" in general.plan(DIGITS, evidence=True).source
+
+
+def test_the_delta_rule_logs_gains_of_all_units_of_a_wide_last_layer():
+    work = Work(DIGITS, "train", largest=4, longest=64, delta=True)
+    for stages, units in ((DIGITS, 10), (SENTENCES, 0)):  # the last layer of the second is written out
+        spaces = general.plan(stages, delta=True).setup(work, H200, 1 << 36).spaces
+        assert spaces["log_gain"][0] == 4 * 64 * units
+    assert general.plan(DIGITS).setup(work, H200, 1 << 36).spaces["log_gain"][0] == 0
+
+
 def test_as_many_warps_as_memory_has_room_for():
     plan, work = general.plan(DIGITS), Work(DIGITS, "train", largest=10_000, longest=4096)
     wide = plan.setup(work, H200, 1 << 36).starts[0].grid

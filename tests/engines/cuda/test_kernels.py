@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import pytest
 
-from tests.engines.cuda.networks import DEEPER, DIGITS, FOUR, SENTENCES
+from tests.engines.cuda.networks import DEEPER, DIGITS, FOUR, POOLED, POOLED_TWICE, SENTENCES
 from timesurf.engines.cuda.blocks import blocks
 from timesurf.engines.cuda.deep import deep
 from timesurf.engines.cuda.general import plan
@@ -24,6 +24,12 @@ def sources():
         for name, stages in (("three", DEEPER), ("four", FOUR)):
             path = deep(stages, learn=learn, shared=166_912, deterministic=deterministic)
             yield f"layer by layer, {name}, learn {learn}, deterministic {deterministic}", path.source
+    for name, stages in (("pooled", POOLED), ("pooled twice", POOLED_TWICE), ("sentences", SENTENCES)):
+        yield f"general, {name}, delta and evidence", plan(stages, True, delta=True, evidence=True).source
+    pooled = blocks(POOLED, learn=True, group=2, shared=232_448)
+    yield "blocks, pooled", pooled.source
+    for learn in (True, False):
+        yield f"layer by layer, pooled, learn {learn}", deep(POOLED_TWICE, learn=learn, shared=166_912).source
     yield "simulator", files("timesurf.datasets").joinpath("exposure.cu").read_text()
 
 

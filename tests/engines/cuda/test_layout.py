@@ -1,6 +1,5 @@
 """How a layer lies on the card, from its geometry alone."""
 
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -13,20 +12,6 @@ from timesurf.engines.cuda.general import plan
 from timesurf.engines.cuda.layout import layout
 from timesurf.layers import Stage, stack
 
-
-@dataclass(frozen=True)
-class Strided(Window):
-    """A Window whose output places are pooled: an option that changes geometry alone."""
-
-    stride: int = 2
-
-    def output(self, x):
-        return tuple(v // self.stride for v in x)
-
-    def output_field(self, field):
-        return tuple(-(-n // self.stride) for n in field)
-
-
 LAYERS = [
     (Window(3, units=2, tau=1), (4, 5)),
     (Window(5, units=2, tau=1), (1, 3)),
@@ -34,7 +19,9 @@ LAYERS = [
     (Tile((5, 5), units=2, tau=1), (30, 5)),
     (Full(units=2, tau=1), (4, 5)),
     (Full(units=2, tau=1), ()),
-    (Strided(3, units=2, tau=1, stride=3), (7, 5)),
+    (Window(3, units=2, tau=1, stride=3), (7, 5)),
+    (Window(3, units=2, tau=1, stride=(4, 1)), (3, 5)),
+    (Window(3, units=2, tau=1, stride="field"), (7, 5)),
     (Window(3, units=2, tau=1), (2, 3, 4)),
 ]
 
@@ -71,13 +58,11 @@ def test_windows_divide_by_one_and_tiles_by_their_sides():
     assert layout(placed(Tile((2, 4), units=2, tau=1), (5, 8))).out_stride == (2, 4)
 
 
-def test_pooled_outputs_take_the_general_path():
-    plain = stack([Window(3, units=4, tau=1), Full(tau=1)], (8, 8), 1, classes=3)
-    pooled = (placed(Strided(3, units=4, tau=1), (8, 8), 1), placed(Full(units=3, tau=1), (4, 4), 4))
-    assert blocks_cover(plain, learn=True)
-    assert not blocks_cover(pooled, learn=True)
-    between = placed(Window(3, units=4, tau=1), (4, 4), 4)
-    assert not deep_covers((pooled[0], between, pooled[1]))
+def test_pooled_outputs_take_the_fast_paths():
+    first, between = Window(3, units=4, tau=1, stride=2), Window(3, units=4, tau=1, stride="field")
+    pooled = stack([first, Full(tau=1)], (8, 8), 1, classes=3)
+    assert blocks_cover(pooled, learn=True)
+    assert deep_covers(stack([first, between, Full(tau=1)], (8, 8), 1, classes=3))
     assert "{4, 4}, {2, 2}}" in plan(pooled).source  # out and out_stride of the first layer
 
 

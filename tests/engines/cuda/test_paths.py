@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from tests.engines.cuda.networks import DEEPER, DIGITS, FOUR, SENTENCES
+from tests.engines.cuda.networks import DEEPER, DIGITS, FOUR, POOLED, POOLED_TWICE, SENTENCES
 from timesurf import Full, Window
 from timesurf.engines.cuda import blocks as cudablocks
 from timesurf.engines.cuda import deep as cudadeep
@@ -22,10 +22,14 @@ BLOCKS, DEEP, GENERAL = "blocks of events", "layer by layer", "general"
         (DIGITS, {}, BLOCKS),
         (DEEPER, {}, DEEP),
         (FOUR, {}, DEEP),
+        (POOLED, {}, BLOCKS),
+        (POOLED_TWICE, {}, DEEP),
         (SENTENCES, {}, GENERAL),
         (DIGITS, {"kind": "infer"}, BLOCKS),
         (DIGITS, {"kind": "trace"}, GENERAL),
         (DIGITS, {"open": False}, GENERAL),
+        (DIGITS, {"delta": True}, GENERAL),
+        (DEEPER, {"kind": "infer", "evidence": True}, GENERAL),
         (DIGITS, {"span": 1 << 24}, GENERAL),
         (DEEPER, {"span": 1 << 24}, GENERAL),
     ],

@@ -3,13 +3,14 @@
 import os
 import pickle
 import signal
+import sys
 import threading
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from timesurf import Network, Recordings, Sup3rClassifier
+from timesurf import Network, Recordings, Rule, Sup3rClassifier
 from timesurf.bench import workloads
 from timesurf.engines import Options, pack
 from timesurf.engines.cpu import engine as cpu
@@ -116,6 +117,21 @@ def test_two_workers_learn_the_same_bits_and_send_what_the_formula_says(client, 
     np.testing.assert_array_equal(spread.infer(data).votes, here.infer(data).votes)
 
 
+def test_workers_learn_by_the_delta_rule_and_give_evidence_with_the_same_bits(client, data):
+    layers = [workloads.Window(5, units=6, tau=2e4, stride=3), workloads.Full(tau=2e4, units_per_class=2)]
+    network = Network(layers, data.field, data.polarities, range(10), rule=Rule(last="delta")).start(data[:20])
+    label, options = network.class_numbers(data), Options("float32", temperature=5.0)
+    workers, here, there = Workers(client), network.snapshot(), network.snapshot()
+    for _ in range(2):  # the second batch builds on sums that have travelled
+        cpu.learn_batch(network.stages, here, network.rule, pack(data, label), options)
+        workers.learn_part(network.stages, there, network.rule, data, label, options)
+    assert here.same(there)
+    found = workers.infer_all(network.stages, there, data, options)
+    expected = cpu.infer(network.stages, here, pack(data), options)
+    np.testing.assert_array_equal(found.votes, expected.votes)
+    np.testing.assert_array_equal(found.evidence, expected.evidence)
+
+
 def test_events_in_memory_travel_once(client, data, alone):
     assert not in_memory(data).mapped
     assert same(started(data, Workers(client)).train(in_memory(data), **HOW), alone[0])
@@ -157,9 +173,28 @@ def test_a_batch_that_failed_is_not_applied_twice(client, data, alone, monkeypat
     assert network.parameters.same(here.parameters)
 
 
-def test_a_cluster_is_checked_before_work_is_sent(client):
-    with cluster.connect(client.scheduler.address) as again:
-        assert len(again.nthreads()) == 2
+def test_other_users_cannot_connect_to_local_workers(client):
+    pytest.importorskip("cryptography")
+    addresses = [client.scheduler.address, *client.nthreads()]
+    assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
+    for address in addresses:
+        for theirs in ({}, {"security": distributed.Security.temporary()}):  # without a certificate, or with another
+            with pytest.raises((OSError, TypeError)), distributed.Client(address, timeout=2, **theirs):
+                pass
+
+
+def test_local_workers_without_a_certificate_say_so(caplog, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with cluster.connect("local", workers=1) as client:
+        assert client.scheduler.address.startswith("tcp://127.0.0.1:")
+    assert "installs cryptography" in caplog.text
+
+
+def test_a_cluster_is_checked_before_work_is_sent():
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as other, cluster.connect(other.scheduler_address) as again:  # fmt: skip
+        assert sum(again.nthreads().values()) == 2
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as empty,
         pytest.MonkeyPatch.context() as hasty,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from timesurf.engines.cpu.layout import Plan
-from timesurf.engines.data import Array, Batch
+from timesurf.engines.data import Array, Batch, Options, Outcome
 from timesurf.layers import Stage
 from timesurf.rule import RATES, Rule
 
@@ -39,6 +39,8 @@ class Settings(NamedTuple):
     rates: Array  # (layers,) records: alpha, beta, gamma, delta, d
     border: bool  # which kernel the thresholds have, see `timesurf.rule`
     competition: bool
+    by_delta: bool  # whether the last layer learns by the delta rule from recordings with a label
+    temperature: float  # of the delta rule's shares
 
     @classmethod
     def of(cls, stages: tuple[Stage, ...], rule: Rule, dtype: Any = np.float64) -> Settings:
@@ -49,6 +51,8 @@ class Settings(NamedTuple):
             _records(rule.per_layer(len(stages)), RATES),
             rule.kernel == "border",
             rule.competition,
+            rule.last == "delta",
+            rule.temperature,
         )
 
 
@@ -85,6 +89,19 @@ class Counts(NamedTuple):
 
     kept: Array  # (recordings, layers) events that each layer let pass
     votes: Array  # (recordings, classes) output events
+
+
+class Evidence(NamedTuple):
+    """Evidence for every class."""
+
+    total: Array  # (recordings, classes) sum of log(share of the class + DOUBT), or no rows: not wanted
+    temperature: float  # of the shares
+
+    @classmethod
+    def of(cls, outcome: Outcome, options: Options) -> Evidence:
+        """To be added to the outcome's, where it has any."""
+        none = np.empty((0, outcome.votes.shape[1]))
+        return cls(none if outcome.evidence is None else outcome.evidence, float(options.temperature))
 
 
 def _records(columns: Array, names: tuple[str, ...]) -> Array:

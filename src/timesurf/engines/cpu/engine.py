@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from timesurf.engines.cpu import frozen, lanes, online, online_state, yardstick
-from timesurf.engines.cpu.bundles import Counts, Events, Settings
+from timesurf.engines.cpu.bundles import Counts, Events, Evidence, Settings
 from timesurf.engines.cpu.layout import Stages, frozen_plan, online_plan
 from timesurf.engines.cpu.sums import Sums, added, apply
 from timesurf.engines.cpu.threads import cores, one_blas_thread, pool
@@ -95,7 +95,7 @@ def learn_lanes(
     return outcome, [added(sums[a:b], threads) for a, b in nodes]
 
 
-def memory(stages: Stages, counts: Array, options: Options = DEFAULT, *, learn: bool) -> int:
+def memory(stages: Stages, counts: Array, options: Options = DEFAULT, *, learn: bool, by_delta: bool = False) -> int:
     """Bytes that running a batch takes, beyond the batch itself.
 
     threads x (workspace) + lanes x (sums of a lane, when learning) + one copy of the parameters
@@ -110,6 +110,8 @@ def memory(stages: Stages, counts: Array, options: Options = DEFAULT, *, learn: 
         Type of the values, and threads.
     learn : bool
         Whether updates are summed.
+    by_delta : bool
+        Whether the last layer learns by the delta rule, which notes the gains of all its units.
 
     Returns
     -------
@@ -119,7 +121,7 @@ def memory(stages: Stages, counts: Array, options: Options = DEFAULT, *, learn: 
     """
     plan, size = frozen_plan(stages), np.dtype(options.dtype).itemsize
     dealt = len(deal(stages, counts, options) if learn else lanes.deal(counts))
-    space = workspace_bytes(plan, options.dtype, np.int32, int(counts.max(initial=1)))
+    space = workspace_bytes(plan, options.dtype, np.int32, int(counts.max(initial=1)), by_delta=by_delta)
     sums = size * (plan.total.update0 + 2 * plan.total.unit0) if learn else 0
     copy = size * (plan.total.centroid0 + 2 * plan.total.unit0)
     return int(min(options.threads or cores(), dealt) * space + dealt * sums + copy)
@@ -150,16 +152,17 @@ def _run(
     """Run lanes side by side; the sums of each where they learn."""
     plan, dtype = frozen_plan(stages), np.dtype(options.dtype)
     weights, settings = flat_weights(plan, parameters, dtype), Settings.of(stages, rule, dtype)
-    outcome = Outcome.empty(stages, batch, trace=trace)
+    outcome = Outcome.empty(stages, batch, options, trace=trace)
+    evidence, by_delta = Evidence.of(outcome, options), learn and settings.by_delta
     events = Events.of(batch, batch.t if plan.gap < _LONG else batch.t.astype(np.int64))
 
     def work(chosen: Array) -> Sums:
         sums = Sums.zeros(plan, dtype) if learn else Sums.none(dtype)
         longest = int(outcome.events[chosen].max(initial=1))
-        with workspace(plan, dtype, events.t.dtype, longest) as space:
+        with workspace(plan, dtype, events.t.dtype, longest, by_delta=by_delta) as space:
             frozen.run(
                 events, chosen, plan.layout, plan.gap, settings, learn, weights, *space, sums,
-                Counts(outcome.kept, outcome.votes), outcome.trace,
+                Counts(outcome.kept, outcome.votes), evidence, outcome.trace,
             )  # fmt: skip
         return sums
 

@@ -1,4 +1,4 @@
-"""Kernels for frozen weights: inference, and the batch rule, which sums updates and applies them later.
+"""Kernels for frozen weights: inference, and the events' way to the batch rule (`engines/cpu/batch_rule.py`).
 
 While weights do not change a layer is feed-forward: what it decides changes nothing that it sees later. So events go
 through it in blocks.
@@ -7,9 +7,7 @@ through it in blocks.
   distances to all units.
 - They do not (`Tile`, `Full`): nothing is written out. A whole neighbourhood only decays and gains one new entry per
   event, so its dot product with each centroid is updated: dot = dot exp(-dt/tau) + (1 - v) c[e], where v is what the
-  event's entry e had decayed to. The sum of g ts over a recording, for the update, is computed likewise, backwards in
-  time: with R(t) = sum of g exp(-(t' - t)/tau) over later outputs t', entry e gains (1 - v) R at each event that sets
-  it. Both cost O(units) per event, however large the field.
+  event's entry e had decayed to. This costs O(units) per event, however large the field.
 
 Times grow from recording to recording by more than anything takes to decay, so contexts are never cleared.
 """
@@ -22,9 +20,11 @@ from typing import NamedTuple
 import numpy as np
 
 from timesurf.engines.cpu import steps
+from timesurf.engines.cpu.batch_rule import limit, look_back, teach, teach_all
 from timesurf.engines.cpu.layout import RUNNING, WRITTEN
+from timesurf.engines.cpu.shares import add_evidence
 from timesurf.engines.cpu.steps import compiled
-from timesurf.engines.cpu.vector import LANE, VECTOR, add_scaled, copy_lane, decayed, elapsed, prefetch
+from timesurf.engines.cpu.vector import LANE, VECTOR, copy_lane, decayed, elapsed, prefetch
 from timesurf.engines.data import Array
 
 FAR = 1 << 18  # values: centroids of a layer that no longer fit in a core's own cache
@@ -34,10 +34,11 @@ class Weights(NamedTuple):
     """Parameters of all layers."""
 
     centroids: Array
-    halves: Array  # ||c||^2 / 2 of every unit
+    halves: Array  # ||c||^2 / 2 of every unit; large in lanes without a unit, so that they are close to nothing
     thresholds: Array  # of every unit
     free: Array  # 1 for every unit that may change, 0 for the frozen
     limited: Array  # (layers,) whether any threshold is finite
+    learns: Array  # (layers,) whether any unit may change
 
 
 class Block(NamedTuple):
@@ -69,6 +70,7 @@ class Log(NamedTuple):
     fresh: Array  # 1 - v
     gain: Array  # 0 where the event taught nothing
     later: Array  # R of every block and unit
+    gains: Array  # (longest recording, lanes) of all units of a last layer that learns by the delta rule
 
 
 @compiled
@@ -86,6 +88,7 @@ def run(
     log,  # WORK   Log
     sums,  # INOUT  Sums; empty unless learning
     counts,  # OUT    Counts
+    evidence,  # OUT    Evidence
     trace,  # OUT    Trace; empty: not wanted
 ):
     """Some recordings, one after another, block by block."""
@@ -95,7 +98,9 @@ def run(
     tracing = len(trace.winner) > 0
     logged = np.zeros(layers, dtype=np.int64)  # events of this recording that reached each layer, blocks before this
     number = np.zeros(layers + 1, dtype=np.int64)  # events of this block that reach each layer
-    lowest = 0 if tracing else min(1, layers - 1)  # nothing learns from the S of the first of several layers
+    learns = np.zeros(layers, dtype=np.bool_)
+    for k in range(layers):
+        learns[k] = learn and weights.learns[k] and not steps.at_rest(settings.rates[k])
     for r in chosen:
         first, last = offsets[r], offsets[r + 1]
         if last == first:
@@ -107,6 +112,9 @@ def run(
         clock[0] += length + gap
         memory.previous[:] = 0
         logged[:] = 0
+        label = events.label[r]
+        by_delta = settings.by_delta and label >= 0
+        lowest = 0 if tracing else lowest_judged(learns, by_delta, weights)
         for begin in range(first, last, at_once):
             number[:] = 0
             number[0] = min(at_once, last - begin)
@@ -122,25 +130,40 @@ def run(
                 number[k + 1] = select(k, n, layout, weights, block)
                 counts.kept[r, k] += number[k + 1]
             for i in range(number[layers]):
-                counts.votes[r, block.polarity[layers, i]] += 1
+                counts.votes[r, layout.voted[block.polarity[layers, i]]] += 1
+            if len(evidence.total) > 0:
+                weigh(number[layers], evidence.temperature, layout, block, evidence.total[r])
             if tracing:
                 write_trace(begin, number, block, trace)
             if learn or tracing:
                 for k in range(lowest, layers):
                     separate(k, number[k + 1], layout, settings, memory, block)
-                judge(number[layers], events.label[r], lowest, layout, memory, block)
+                judge(number[layers], label, lowest, layout, memory, block)
                 if tracing:
                     for o in range(number[layers]):
                         trace.S[begin + block.chain[0, o]] = block.S[:, o]
-            if learn:
-                for k in range(layers):
-                    teach(k, number[layers], logged[k], layout, settings, weights, block, log, sums)
+            for k in range(layers):
+                if learns[k]:
+                    if by_delta and k == layers - 1:
+                        teach_all(k, number[layers], label, logged[k], layout, settings, weights, block, log, sums)
+                    else:
+                        teach(k, number[layers], logged[k], layout, settings, weights, block, log, sums)
+                    limit(k, number[layers], layout, settings, weights, block, sums)
             for k in range(layers):
                 logged[k] += number[k]
-        if learn:
-            for k in range(layers):
-                if layout.layers[k].way == RUNNING:
-                    look_back(k, logged[k], layout, settings, memory, log, sums)
+        for k in range(layers):
+            if learns[k] and layout.layers[k].way == RUNNING:
+                look_back(k, logged[k], by_delta and k == layers - 1, layout, settings, memory, log, sums)
+
+
+@compiled
+def lowest_judged(learns, by_delta, weights):
+    """The lowest layer whose S anything learns from; by the delta rule the last layer moves only thresholds by S."""
+    layers = len(learns)
+    for k in range(layers - 1):
+        if learns[k]:
+            return k + 1
+    return layers if by_delta and not weights.limited[layers - 1] else layers - 1
 
 
 @compiled
@@ -345,72 +368,14 @@ def judge(m, label, lowest, layout, memory, block):
         S, dS, place0, places = block.S[k], block.dS[k], layout.layers[k].place0, block.location[k + 1]
         for o in range(m):  # the layer's own output number: at or above o, so nothing is overwritten before it is read
             out = chain[k + 1, o] if k < layers - 1 else o
-            S[o] = steps.sign(label, last[o]) * S[out]
+            S[o] = steps.sign(label, layout.voted[last[o]]) * S[out]
             dS[o] = steps.change(S[o], place0 + places[out], previous)
 
 
 @compiled
-def teach(k, m, logged, layout, settings, weights, block, log, sums):
-    """Add what the output events of a block teach layer k to the sums."""
-    layer, rates, border = layout.layers[k], settings.rates[k], settings.border
-    above = min(k + 1, len(layout.layers) - 1)
-    S, dS, chain, fired = block.S[above], block.dS[above], block.chain[k], block.winner[k]
-    surfaces, scores, gains = block.surfaces, block.scores, log.gain[k]
-    F = surfaces.dtype.type
-    entries, lanes, unit0, vectors = layer.entries, layer.lanes, layer.unit0, layer.vectors
-    for o in range(m):
-        i = chain[o]
-        f = fired[i]
-        gain = F(steps.centroid_gain(rates, S[o], dS[o])) * weights.free[unit0 + f]
-        sums.gains[unit0 + f] += gain
-        if layer.way == WRITTEN:
-            ts, d = layer.surface0 + i * entries, layer.update0 + f * vectors * VECTOR
-            add_scaled(sums.centroids, d, gain, surfaces, ts, vectors)
-        else:
-            gains[logged + i] = gain
-    if rates.gamma == 0 and rates.delta == 0:
-        return
-    apart, squares = block.distance[k], block.square[k]
-    width = F(-1 / rates.d)
-    th, may = weights.thresholds[unit0:][:lanes], weights.free[unit0:][:lanes]
-    d_th = sums.thresholds[unit0:][:lanes]
-    for o in range(m):
-        i = chain[o]
-        f = fired[i]
-        gain = F(steps.threshold_gain(rates, S[o], dS[o]))
-        if gain == 0 or th[f] == np.inf:
-            continue
-        own = d_th[f] + gain * may[f] * decayed(steps.exponent(th[f], apart[i], border, width))
-        if steps.competes(settings.competition, S[o], dS[o]):
-            begin = layer.score0 + i * lanes
-            score = scores[begin : begin + lanes]
-            for u in range(lanes):  # all units alike, so that they go together; the one that fired is set after
-                square = squares[i] - F(2) * score[u]
-                away = sqrt(max(square, F(0)))
-                step = gain * may[u] * decayed(min(steps.exponent(th[u], away, border, width), F(0)))
-                d_th[u] -= step if square < th[u] * th[u] else F(0)
-        d_th[f] = own
-
-
-@compiled
-def look_back(k, n, layout, settings, memory, log, sums):
-    """The sum of g ts of a RUNNING layer over a recording: backwards, with R of every unit at hand."""
-    layer, since, update = layout.layers[k], memory.since, sums.centroids
-    entries, blocks, times, winners = log.entry[k], log.block[k], log.time[k], log.winner[k]
-    fresh, gains, later = log.fresh[k], log.gain[k], log.later
-    F = gains.dtype.type
-    lanes, dots0, block0, update0 = layer.lanes, layer.dots0, layer.block0, layer.update0
-    slope = settings.pace[k].surface
-    later[dots0 : dots0 + layer.blocks * lanes] = 0
-    for i in range(n - 1, -1, -1):
-        e, b, now = entries[i], blocks[i], times[i]
-        decay = decayed(F(since[block0 + b] - now) * slope)
-        since[block0 + b] = now
-        R = later[dots0 + b * lanes : dots0 + (b + 1) * lanes]
-        d = update[update0 + e * lanes : update0 + (e + 1) * lanes]
-        for u in range(lanes):
-            R[u] *= decay
-        R[winners[i]] += gains[i]
-        w = fresh[i]
-        for u in range(lanes):
-            d[u] += w * R[u]
+def weigh(m, temperature, layout, block, evidence):
+    """Add the evidence of a block's output events."""
+    last = len(layout.layers) - 1
+    scores, fired, source = block.scores, block.winner[last], block.source[last + 1]
+    slope = scores.dtype.type(2 * temperature)
+    add_evidence(m, layout.layers[last], layout, scores, fired, source, slope, evidence)

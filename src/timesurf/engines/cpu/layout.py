@@ -71,6 +71,7 @@ class Layout(NamedTuple):
     block: Array
     runs: Array
     out: Array
+    voted: Array  # (lanes of the last layer,) class that each unit votes for; -1 beyond the last unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # compared by identity: workspaces are kept under their plan
@@ -131,7 +132,10 @@ def _plan(stages: Stages, ways: tuple[int, ...]) -> Plan:
         begins = {name: begins[name] + lengths[name] for name in _BEGINS}
     slowest = max(max(stage.tau, stage.feedback_tau) for stage in stages)
     columns = zip(*((g.own, g.start, g.block, g.runs, g.out) for g in tables), strict=True)
-    layout = Layout(np.array(layers, dtype=LAYER), *(np.concatenate(column) for column in columns))
+    top = stages[-1]
+    voted = np.full(layers[-1].lanes, -1)
+    voted[: top.units] = np.arange(top.units) // top.units_per_class
+    layout = Layout(np.array(layers, dtype=LAYER), *(np.concatenate(column) for column in columns), voted)
     total = Layer(*(0,) * (len(Layer._fields) - len(_BEGINS)))._replace(**begins)
     return Plan(tuple(layers), total, layout, events, math.ceil(SILENT * slowest) + 1)
 

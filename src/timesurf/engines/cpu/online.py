@@ -16,6 +16,7 @@ import numpy as np
 from timesurf.engines.cpu import steps
 from timesurf.engines.cpu.layout import RUNNING, WRITTEN
 from timesurf.engines.cpu.lazy import drift, finish, follow
+from timesurf.engines.cpu.shares import delta_gains
 from timesurf.engines.cpu.steps import compiled, inlined
 from timesurf.engines.cpu.vector import VECTOR, add_scaled, decayed, elapsed, squared_distance
 from timesurf.engines.data import Array
@@ -83,8 +84,8 @@ def run(
                     step.S[k] = unshared(layer, pace, f, location, now, memory)
             if depth < layers:
                 continue
-            counts.votes[r, p] += 1
-            G = steps.sign(label[r], p)
+            counts.votes[r, layout.voted[p]] += 1
+            G = steps.sign(label[r], layout.voted[p])
             for k in range(lowest, layers):
                 step.S[k] *= G
                 step.dS[k] = steps.change(step.S[k], layout.layers[k].place0 + step.place[k], memory.previous)
@@ -94,10 +95,14 @@ def run(
             if not learn:
                 continue
             for k in range(layers):
+                if not weights.learns[k]:
+                    continue
                 layer, rates, f = layout.layers[k], settings.rates[k], step.fired[k]
                 S, dS = step.S[min(k + 1, layers - 1)], step.dS[min(k + 1, layers - 1)]
                 gain = steps.centroid_gain(rates, S, dS)
-                if weights.frozen[layer.unit0 + f]:
+                if settings.by_delta and k == layers - 1 and label[r] >= 0:
+                    move_all(layer, k, f, label[r], now, layout, settings, weights, lazy, memory, step)
+                elif weights.frozen[layer.unit0 + f]:
                     pass
                 elif layer.way != RUNNING:
                     approach(layer, f, step.surface[k], gain, weights, step)
@@ -169,6 +174,22 @@ def approach(layer, f, surface, gain, weights, step):
 
 
 @inlined
+def move_all(layer, k, f, label, now, layout, settings, weights, lazy, memory, step):
+    """C += alpha (r - q) (ts - c) of every unit of the last layer: the delta rule."""
+    for u in range(layer.units):
+        step.score[u] = -0.5 * step.dist[layer.unit0 + u] ** 2
+    delta_gains(step.score, 0, step.score[f], label, layout.voted, 2 * settings.temperature, step.target, step.gains)
+    for u in range(layer.units):
+        gain = settings.rates[k].alpha * step.gains[u]
+        if gain == 0 or weights.frozen[layer.unit0 + u]:
+            continue
+        if layer.way != RUNNING:
+            approach(layer, u, step.surface[k], gain, weights, step)
+        else:
+            drift(layer, k, settings.pace[k], u, gain, now, weights, lazy, memory)
+
+
+@inlined
 def unshared(layer, pace, f, place, now, memory):
     """|S| of an output, from the running sum of ftv at its place."""
     unit, here = layer.feedback0 + place * layer.units + f, layer.place0 + place
@@ -185,10 +206,13 @@ def adjust(layer, rates, f, S, dS, settings, weights, step):
     """Steps of a layer's thresholds."""
     unit0, width = layer.unit0, -1.0 / rates.d
     gain = steps.threshold_gain(rates, S, dS)
-    if gain == 0 or weights.thresholds[unit0 + f] == np.inf:
+    if gain == 0:
         return
     compete = steps.competes(settings.competition, S, dS)
     for u in range(unit0, unit0 + layer.units):
-        if (u == unit0 + f or (compete and step.dist[u] < weights.thresholds[u])) and not weights.frozen[u]:
-            by = gain * decayed(steps.exponent(weights.thresholds[u], step.dist[u], settings.border, width))
-            weights.thresholds[u] = max(weights.thresholds[u] + (by if u == unit0 + f else -by), 0.0)
+        th = weights.thresholds[u]
+        if th == np.inf or weights.frozen[u]:  # none to move; the unit may still push back others
+            continue
+        if u == unit0 + f or (compete and step.dist[u] < th):
+            by = gain * decayed(steps.exponent(th, step.dist[u], settings.border, width))
+            weights.thresholds[u] = max(th + (by if u == unit0 + f else -by), 0.0)

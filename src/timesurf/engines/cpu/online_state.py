@@ -8,6 +8,7 @@ import numpy as np
 
 from timesurf.engines.cpu.bundles import Memory
 from timesurf.engines.cpu.layout import Plan
+from timesurf.engines.cpu.shares import AWAY
 from timesurf.engines.cpu.vector import VECTOR
 from timesurf.engines.cpu.workspace import zeros
 from timesurf.engines.data import Array, Parameters
@@ -22,6 +23,7 @@ class Weights(NamedTuple):
     thresholds: Array  # of every unit
     frozen: Array  # units that never change
     norms: Array  # ||c||^2 of every unit
+    learns: Array  # (layers,) whether any unit may change
 
 
 class Lazy(NamedTuple):
@@ -47,6 +49,9 @@ class Step(NamedTuple):
     surface: Array  # (layers,) where its surface begins
     S: Array  # (layers,)
     dS: Array  # (layers,)
+    score: Array  # -dist^2 / 2 of every unit of the last layer; -AWAY in lanes without a unit
+    target: Array  # shares that these units should have, by the delta rule
+    gains: Array  # of these units
 
 
 class State(NamedTuple):
@@ -66,12 +71,13 @@ class State(NamedTuple):
 def begin(plan: Plan, parameters: Parameters) -> State:
     """These parameters, and an empty memory."""
     total, layers = plan.total, len(plan.layers)
-    units, inputs, steps = total.unit0, total.context0, total.update0
+    units, inputs, steps, top = total.unit0, total.context0, total.update0, plan.layers[-1].lanes
     weights = Weights(
         centroids=zeros(steps + VECTOR, np.float64),
         thresholds=np.full(units, np.inf),
         frozen=np.zeros(units, np.bool_),
         norms=np.zeros(units),
+        learns=np.array([not learned.frozen.all() for learned in parameters]),
     )
     for k, learned in enumerate(parameters):
         rows, layer = plan.rows(k, weights.centroids), plan.layers[k]
@@ -97,6 +103,9 @@ def begin(plan: Plan, parameters: Parameters) -> State:
         surface=np.zeros(layers, np.int64),
         S=np.zeros(layers),
         dS=np.zeros(layers),
+        score=np.full(top, -AWAY),
+        target=np.zeros(top),
+        gains=np.zeros(top),
     )
     return State(weights, lazy, Memory.make(plan, np.float64, np.int64, _empty), step)
 

@@ -10,6 +10,7 @@ import numba
 import numpy as np
 
 from timesurf.engines.cpu.steps import compiled
+from timesurf.events import LATEST
 
 
 def compiled_for(kernel: Any, *arguments: Any) -> Callable[..., Any]:
@@ -26,6 +27,7 @@ def unpack(
     packet,  # IN     (coordinates + 2, room) int64: coordinates, polarity, time of every event
     n,  # IN     how many there are
     sizes,  # IN     (coordinates + 1,) of the field, and polarities
+    jump,  # IN     us from one event to the next, at most
     clock,  # INOUT  (3,) when the stream began; time of its latest event, and of its latest vote; -1 before the first
     wrong,  # OUT    (2,) which row and which event is refused
     events,  # OUT    Events: places in the flat field, and us since the stream began
@@ -39,10 +41,11 @@ def unpack(
                 wrong[0], wrong[1] = d, i
                 return False
             place = place * sizes[d] + packet[d, i]
-        if packet[times, i] < latest or packet[times, i] < 0:
+        now = packet[times, i]
+        if now < 0 or now >= LATEST or now < latest or (latest >= 0 and now - latest > jump):
             wrong[0], wrong[1] = times, i
             return False
-        latest = packet[times, i]
+        latest = now
         events.entry[i] = place
     if n > 0:
         if clock[0] < 0:
@@ -55,7 +58,7 @@ def unpack(
 
 
 @compiled
-def tally(found, events, outputs, forget, clock, votes, ahead):
+def tally(found, events, outputs, voted, forget, clock, votes, ahead):
     """Count the votes of a packet; older ones decay by exp(forget dt). ahead: the leading class, its share."""
     for i in range(found):
         now = events.t[outputs.event[i]]
@@ -63,7 +66,7 @@ def tally(found, events, outputs, forget, clock, votes, ahead):
             faded = exp((now - clock[2]) * forget) if clock[2] >= 0 else 0.0
             for c in range(len(votes)):
                 votes[c] *= faded
-        votes[outputs.unit[i]] += 1
+        votes[voted[outputs.unit[i]]] += 1
         clock[2] = now
     if found > 0:
         best, total = 0, 0.0

@@ -5,10 +5,9 @@ Every kernel of this engine inlines these functions, so that each equation is wr
 
 from __future__ import annotations
 
-from numba import njit
-
 from timesurf.engines.cpu.vector import FASTMATH
 from timesurf.rule import SLACK
+from timesurf.storage.kernels import njit
 
 compiled = njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False)
 # A call that is not inlined counts references to each of its arrays: one such call per event halves the speed.
@@ -39,6 +38,12 @@ def change(S, place, previous):
     dS = S - previous[place]
     previous[place] = S
     return dS
+
+
+@inlined
+def at_rest(rates):
+    """Whether a layer with these rates never changes."""
+    return rates.alpha == 0 and rates.beta == 0 and rates.gamma == 0 and rates.delta == 0
 
 
 @inlined

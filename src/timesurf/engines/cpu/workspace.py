@@ -12,11 +12,13 @@ import numpy as np
 
 from timesurf.engines.cpu import frozen
 from timesurf.engines.cpu.bundles import Memory, New
-from timesurf.engines.cpu.layout import Plan
+from timesurf.engines.cpu.layout import RUNNING, Plan
+from timesurf.engines.cpu.shares import AWAY
 from timesurf.engines.data import Array, Parameters
 
 _CACHE_LINE = 64  # bytes
 _SHAPES = 8  # networks whose workspaces are kept
+_LONG = 1 << 20  # events: a workspace for longer recordings, some 30 bytes per event and layer, is given back
 
 _free: dict[Any, list[Workspace]] = {}
 _lock = threading.Lock()
@@ -32,18 +34,21 @@ class Workspace(NamedTuple):
 
 
 @contextmanager
-def workspace(plan: Plan, dtype: Any, time: Any, longest: int) -> Iterator[Workspace]:
-    """A workspace for recordings of at most so many events, with values and times of these types."""
+def workspace(plan: Plan, dtype: Any, time: Any, longest: int, *, by_delta: bool = False) -> Iterator[Workspace]:
+    """A workspace for recordings of at most so many events, with values and times of these types.
+
+    Only for learning by the delta rule does it have room for the gains of all units.
+    """
     room = _room(longest)
-    key = (plan, dtype, time, room)
+    key = (plan, dtype, time, room, by_delta)
     with _lock:
         spare = _free.setdefault(key, [])
         space = spare.pop() if spare else None
     if space is None:
-        space = _make(plan, dtype, time, room, zeros)
+        space = _make(plan, dtype, time, room, zeros, by_delta=by_delta)
         frozen.clear(space.memory, space.clock)
     yield space
-    if not np.isfinite(space.memory.dots).all():
+    if room > _LONG or not np.isfinite(space.memory.dots).all():
         return  # a network that has diverged must not leave its dot products to the next
     with _lock:
         if len(_free) > _SHAPES:
@@ -51,14 +56,14 @@ def workspace(plan: Plan, dtype: Any, time: Any, longest: int) -> Iterator[Works
         _free.setdefault(key, []).append(space)
 
 
-def workspace_bytes(plan: Plan, dtype: Any, time: Any, longest: int) -> int:
+def workspace_bytes(plan: Plan, dtype: Any, time: Any, longest: int, *, by_delta: bool = False) -> int:
     """Bytes of one workspace."""
 
     def unmade(shape: Any, kind: Any) -> Array:
         """An array that knows its size and takes no memory."""
         return np.broadcast_to(np.zeros((), kind), shape)
 
-    clock, *parts = _make(plan, dtype, time, _room(longest), unmade)
+    clock, *parts = _make(plan, dtype, time, _room(longest), unmade, by_delta=by_delta)
     return clock.nbytes + sum(array.nbytes for part in parts for array in part)
 
 
@@ -67,9 +72,10 @@ def flat_weights(plan: Plan, parameters: Parameters, dtype: Any) -> frozen.Weigh
     units = plan.total.unit0
     weights = frozen.Weights(
         zeros(plan.total.centroid0, dtype),
-        np.zeros(units, dtype),
+        np.full(units, AWAY, dtype),
         np.full(units, np.inf, dtype),
         np.zeros(units, dtype),
+        np.zeros(len(plan.layers), np.bool_),
         np.zeros(len(plan.layers), np.bool_),
     )
     for k, (layer, learned) in enumerate(zip(plan.layers, parameters, strict=False)):
@@ -80,6 +86,7 @@ def flat_weights(plan: Plan, parameters: Parameters, dtype: Any) -> frozen.Weigh
         plan.units(k, weights.thresholds)[:] = learned.thresholds
         plan.units(k, weights.free)[:] = ~learned.frozen
         weights.limited[k] = np.isfinite(learned.thresholds).any()
+        weights.learns[k] = not learned.frozen.all()
     return weights
 
 
@@ -92,7 +99,7 @@ def zeros(shape: Any, dtype: Any) -> Array:
     return array[skip : skip + size].reshape(shape)
 
 
-def _make(plan: Plan, dtype: Any, time: Any, longest: int, new: New) -> Workspace:
+def _make(plan: Plan, dtype: Any, time: Any, longest: int, new: New, *, by_delta: bool) -> Workspace:
     """With arrays from `new`."""
     layers, total = len(plan.layers), plan.total
     arriving, inside, logged = (layers + 1, plan.events), (layers, plan.events), (layers, longest)
@@ -112,6 +119,8 @@ def _make(plan: Plan, dtype: Any, time: Any, longest: int, new: New) -> Workspac
         surfaces=new(total.surface0, dtype),
         scores=new(total.score0, dtype),
     )
+    top = plan.layers[-1]
+    rows = longest if top.way == RUNNING else 1
     log = frozen.Log(
         entry=new(logged, time),
         block=new(logged, time),
@@ -120,6 +129,7 @@ def _make(plan: Plan, dtype: Any, time: Any, longest: int, new: New) -> Workspac
         fresh=new(logged, dtype),
         gain=new(logged, dtype),
         later=new(total.dots0, dtype),
+        gains=new((rows if by_delta else 0, top.lanes), dtype),
     )
     return Workspace(new(1, np.int64), Memory.make(plan, dtype, time, new), block, log)
 

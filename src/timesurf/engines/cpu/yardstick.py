@@ -6,18 +6,18 @@ computes `surfaces`, because it writes every surface out.
 
 from __future__ import annotations
 
-from math import exp, sqrt
+from math import exp, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from timesurf.engines.cpu import steps
-from timesurf.engines.cpu.bundles import Counts, Events, Settings
+from timesurf.engines.cpu.bundles import Counts, Events, Evidence, Settings
 from timesurf.engines.cpu.layout import Plan, Stages, written_plan
 from timesurf.engines.cpu.vector import VECTOR, decayed
 from timesurf.engines.data import DEFAULT, Array, Batch, Options, Outcome, Parameters
-from timesurf.rule import Rule
+from timesurf.rule import DOUBT, Rule
+from timesurf.storage.kernels import njit
 
 NEVER = -(2**62)  # the time of an entry that has not fired: exp of so long a decay is 0 exactly
 FROZEN, ONLINE, BATCH = 0, 1, 2  # what happens to the updates
@@ -41,6 +41,7 @@ class State(NamedTuple):
     previous: Array  # S of the previous output at each place
     ts: Array  # the current event's surface in every layer
     dist: Array  # its distance to every unit
+    gains: Array  # of every unit's centroid
 
 
 def infer(
@@ -92,7 +93,7 @@ def _run(
     learned = weights
     if learn == BATCH:
         learned = Weights(np.zeros_like(weights.centroids), np.zeros_like(weights.thresholds), weights.frozen)
-    total, outcome = plan.total, Outcome.empty(stages, batch, trace=trace)
+    total, outcome = plan.total, Outcome.empty(stages, batch, options, trace=trace)
     play(
         Events.of(batch),
         plan.layout,
@@ -105,10 +106,12 @@ def _run(
             np.empty(total.place0),
             np.empty(total.surface0, dtype),
             np.empty(total.unit0, dtype),
+            np.empty(total.unit0),
         ),
         weights,
         learned,
         Counts(outcome.kept, outcome.votes),
+        Evidence.of(outcome, options),
         outcome.trace,
         np.empty((0, plan.layers[-1].entries), dtype) if seen is None else seen,
     )
@@ -146,6 +149,7 @@ def play(
     weights,  # IN     Weights (INOUT when learning online)
     learned,  # INOUT  where updates are added: the weights themselves, or their sum over the batch
     counts,  # OUT    Counts
+    evidence,  # OUT    Evidence
     trace,  # OUT    Trace; empty: not wanted
     seen,  # OUT    (arriving, entries) surfaces that reach the last layer, or empty: not wanted
 ):
@@ -188,13 +192,22 @@ def play(
                 trace.passed[i] = depth
             if depth < layers:
                 continue
-            counts.votes[r, f] += 1
+            voted = layout.voted[f]
+            counts.votes[r, voted] += 1
+            if len(evidence.total) > 0:
+                state.gains[:] = 0.0
+                add_shares(layer, layout.voted, evidence.temperature, -1, 1.0, state)
+                for c in range(evidence.total.shape[1]):
+                    of_class = 0.0
+                    for n in range(layer.units):
+                        of_class += state.gains[layer.unit0 + n] if layout.voted[n] == c else 0.0
+                    evidence.total[r, c] += log(of_class + DOUBT)
             if learn == FROZEN and len(trace.winner) == 0:
                 continue
             for k in range(layers):
                 layer = layout.layers[k]
                 others = ftv_of_others(layer, now, place[k], fired[k], state.feedback, tau[k, 1])
-                S[k] = steps.sign(label[r], f) * steps.separability(others, layer.units)
+                S[k] = steps.sign(label[r], voted) * steps.separability(others, layer.units)
                 dS[k] = steps.change(S[k], layer.place0 + place[k], state.previous)
                 if len(trace.winner) > 0:
                     trace.S[i, k] = S[k]
@@ -203,6 +216,12 @@ def play(
             for k in range(layers):
                 above = min(k + 1, layers - 1)
                 layer, rates = layout.layers[k], settings.rates[k]
+                state.gains[:] = 0.0
+                if settings.by_delta and k == layers - 1 and label[r] >= 0:
+                    add_shares(layer, layout.voted, settings.temperature, label[r], rates.alpha, state)
+                    add_shares(layer, layout.voted, settings.temperature, -1, -rates.alpha, state)
+                else:
+                    state.gains[layer.unit0 + fired[k]] = steps.centroid_gain(rates, S[above], dS[above])
                 update(layer, rates, fired[k], S[above], dS[above], settings, learn == ONLINE, state, weights, learned)
 
 
@@ -241,14 +260,29 @@ def ftv_of_others(layer, now, place, fired, feedback, feedback_tau):
 
 
 @plain
+def add_shares(layer, voted, temperature, label, factor, state):
+    """Add `factor` times the share of every unit among those of this class, or among all (-1), to the gains."""
+    unit0, least, total = layer.unit0, np.inf, 0.0
+    for n in range(layer.units):
+        if label in (-1, voted[n]):
+            least = min(least, state.dist[unit0 + n] ** 2)
+    for n in range(layer.units):
+        if label in (-1, voted[n]):
+            total += exp(-temperature * (state.dist[unit0 + n] ** 2 - least))
+    for n in range(layer.units):
+        if label in (-1, voted[n]):
+            state.gains[unit0 + n] += factor * exp(-temperature * (state.dist[unit0 + n] ** 2 - least)) / total
+
+
+@plain
 def update(layer, rates, f, S, dS, settings, at_once, state, weights, learned):
     """Add the steps of a layer's centroids and thresholds to what is learned."""
     unit0, surface0 = layer.unit0, layer.surface0
-    c = layer.update0 + f * layer.vectors * VECTOR
-    gain = steps.centroid_gain(rates, S, dS)
-    if not weights.frozen[unit0 + f]:
-        for j in range(layer.entries):
-            learned.centroids[c + j] += gain * (state.ts[surface0 + j] - weights.centroids[c + j])
+    for n in range(layer.units):
+        gain, c = state.gains[unit0 + n], layer.update0 + n * layer.vectors * VECTOR
+        if gain != 0 and not weights.frozen[unit0 + n]:
+            for j in range(layer.entries):
+                learned.centroids[c + j] += gain * (state.ts[surface0 + j] - weights.centroids[c + j])
     gain = steps.threshold_gain(rates, S, dS)
     compete = steps.competes(settings.competition, S, dS)
     for n in range(layer.units):

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from timesurf.engines.data import KEPT_WEIGHT
-from timesurf.rule import SLACK
+from timesurf.rule import DOUBT, SLACK
 
-COMPETITION, CENTRE = 1, 2  # flags of Rates
+COMPETITION, CENTRE, DELTA = 1, 2, 4  # flags of Rates
 WARPS = 4  # per block of threads, on the general path
 LAST_WARPS = 4  # per block of threads, in the last layer of the path layer by layer
 UPDATE_BLOCKS, UPDATE_THREADS = 256, 256  # that apply a batch's sums to one layer, and threads in each
-ENTRY_BITS = 26  # of the entry that fired in the last layer; the class is packed into the bits above
-CLASSES = 16  # at most, where a lane holds all of them in registers
+ENTRY_BITS = 26  # of the entry that fired in the last layer; the unit is packed into the bits above
+LAST_UNITS = 16  # of the last layer at most, where a lane holds all of them in registers
 FIXED = 2.0**40  # what a deterministic sum is counted in: 1 / FIXED
 _SUMS = {False: ("float", np.float32), True: ("unsigned long long", np.int64)}  # by whether sums are deterministic
 
@@ -120,7 +120,8 @@ RATES = _struct("Rates", """
     float gamma      | thresholds, weight of dS
     float delta      | thresholds, weight of S
     float d          | log2(e) / d
-    int   flags      | COMPETITION, CENTRE
+    float temperature | log2(e) temperature, of the shares of the last layer's units
+    int   flags      | COMPETITION, CENTRE, DELTA
 """)  # fmt: skip
 
 LAYER = _struct("Layer", """
@@ -150,13 +151,15 @@ ARGS = _struct("Args", """
     int              networks | side by side
     int              recordings | of each network
     int*             kept     | [network][recording][layer] events that the layer let pass
-    int*             votes    | [network][recording][unit] output events
+    int*             votes    | [network][recording][class] output events
+    double*          evidence | [network][recording][class] sum of log(share of the class + DOUBT), if asked for
     int*             output   | [network] output events of the batch
     float*           share    | [network] running share of events that are output
     float            keep     | thresholds compete while the share is above this
     int*             scratch  | general: maps, [slot][SCRATCH]; layer by layer: maps of upper layers
     float4*          log      | general: [slot][wide layer][event] entry, w, gain, time
-    int*             log_unit | general: [slot][wide layer][event] unit that fired
+    int*             log_unit | general: [slot][wide layer][event] unit that fired; -1: log_gain has gains of all units
+    float*           log_gain | general, delta rule in a wide last layer: [slot][event][unit] gain
     long long        log_stride | events that a slot has room for
     int*             winner   | trace: [event][layer]
     int*             passed   | trace: [event]
@@ -169,7 +172,7 @@ ARGS = _struct("Args", """
     int*             map      | blocks, layer by layer: [slot][entry] last times in the last layer
     int*             base     | blocks, layer by layer: [slot] when the recording began, on the clock of that map
     float2*          gain     | blocks: [slot][event] gain and w
-    unsigned*        fired    | blocks: [slot][event] entry and class; layer by layer: [layer][slot][event] unit
+    unsigned*        fired    | blocks: [slot][event] entry and unit; layer by layer: [layer][slot][event] unit
     int              chunk    | layer by layer: recordings per chunk; a slot is one of them
     int              segment  | layer by layer: events per segment
     int2*            list     | layer by layer: [layer above][slot][event] events that reach it {which, entry}
@@ -186,6 +189,7 @@ SHAPE = _struct("Shape", """
     int dimensions     | of the field
     int out_dimensions | of the output field: as many, or 0 where the output has no place
     int units          | centroids
+    int per_class      | units that vote for the same class, in the last layer
     int row            | units as arrays have room for them: fours are read at once
     int lanes          | units per lane of a warp
     int polarities     | of the input
@@ -256,10 +260,10 @@ def head(shapes: Sequence[Mapping[str, Any]], *, deterministic: bool) -> str:
 #define LAYERS {layers}
 #define MAX_DIMENSIONS {dimensions}
 #define DETERMINISTIC {int(deterministic)}
-constexpr float SLACK = {SLACK!r}f;
+constexpr float SLACK = {SLACK!r}f, DOUBT = {DOUBT!r}f;
 constexpr float KEPT_WEIGHT = {KEPT_WEIGHT!r}f;
 constexpr double FIXED = {FIXED!r};
-enum {{ COMPETITION = {COMPETITION}, CENTRE = {CENTRE} }};
+enum {{ COMPETITION = {COMPETITION}, CENTRE = {CENTRE}, DELTA = {DELTA} }};
 constexpr int GENERAL_WARPS = {WARPS}, LAST_WARPS = {LAST_WARPS}, ENTRY_BITS = {ENTRY_BITS};
 constexpr int UPDATE_BLOCKS = {UPDATE_BLOCKS}, UPDATE_THREADS = {UPDATE_THREADS};
 constexpr int MAX_ROW = {max(shape["row"] for shape in shapes)};

@@ -41,7 +41,7 @@ __device__ __forceinline__ void fill_shared(const Args& a, int network, const Wa
     here.near[n] = offset_of(rates, border);
     here.cc[n] = n < UNITS ? a.layer[0].cc[network * UNITS + n] : 1e37f;
   }
-  for (int n = threadIdx.x; n < CLASSES; n += blockDim.x) here.cc_last[n] = a.layer[1].cc[network * CLASSES + n];
+  for (int n = threadIdx.x; n < LAST_UNITS; n += blockDim.x) here.cc_last[n] = a.layer[1].cc[network * LAST_UNITS + n];
   for (int i = here.lane; i < SURFACES; i += 32) here.ts[i] = 0.f;
   __syncwarp();
   if (LEARN) here.ts[here.lane * STRIDE + ENTRIES] = 1.f;
@@ -174,12 +174,12 @@ __device__ __forceinline__ int last_time(const Warp& here, const Output& out, in
   return then;
 }
 
-// Dot products of all classes by a scan, and the class that fires; fed: when each class fired last.
+// Dot products of all units by a scan, and the unit that fires; fed: when each unit fired last.
 __device__ __forceinline__ int decide(const Warp& here, const Output& out, const float (&cs)[ROW], float w, float fade, int block, int blocks, float (&fed)[ROW], int& votes) {
   float dot[ROW];
   #pragma unroll
   for (int n = 0; n < ROW; n++) dot[n] = w * cs[n];
-  scan<CLASSES>(dot, out.t, fade, here.lane);
+  scan<LAST_UNITS>(dot, out.t, fade, here.lane);
   here.take_over(DOTS, block);
   {
     float carry[2 * ROW];
@@ -187,13 +187,13 @@ __device__ __forceinline__ int decide(const Warp& here, const Output& out, const
     for (int i = 0; i < 2 * ROW / 4; i++) *(float4*)(carry + 4 * i) = *(float4*)(here.control + 4 * i);
     const float decay = ex2((here.control[CLOCK] - out.t) * fade);
     #pragma unroll
-    for (int n = 0; n < ROW; n++) { if (n < CLASSES) dot[n] = fmaf(decay, carry[DOT + n], dot[n]); fed[n] = carry[FEED + n]; }
+    for (int n = 0; n < ROW; n++) { if (n < LAST_UNITS) dot[n] = fmaf(decay, carry[DOT + n], dot[n]); fed[n] = carry[FEED + n]; }
   }
   int winner = 0; float least = 1e38f;
   #pragma unroll
-  for (int n = 0; n < CLASSES; n++) { const float d = fmaf(-2.f, dot[n], here.cc_last[n]); if (d < least) { least = d; winner = n; } }
+  for (int n = 0; n < LAST_UNITS; n++) { const float d = fmaf(-2.f, dot[n], here.cc_last[n]); if (d < least) { least = d; winner = n; } }
   #pragma unroll
-  for (int n = 0; n < CLASSES; n++) {
+  for (int n = 0; n < LAST_UNITS; n++) {
     const unsigned m = __ballot_sync(ALL, out.pass && winner == n);
     if (here.lane == n) votes += __popc(m);
     if (LEARN) { const unsigned so_far = m & here.upto; const float when = __shfl_sync(ALL, out.t, last_of(so_far)); if (so_far) fed[n] = when; }
@@ -225,7 +225,7 @@ __device__ __forceinline__ void wind_clock(const Warp& here, int* map, int lengt
 }
 
 __device__ __forceinline__ void write_counts(const Args& a, int network, long long out, int lane, int votes) {
-  if (lane < CLASSES && votes) atomicAdd(a.votes + out * CLASSES + lane, votes);
+  if (lane < LAST_UNITS && votes) atomicAdd(a.votes + out * CLASSES + class_of(lane), votes);
   for (int s = 16; s; s >>= 1) votes += __shfl_xor_sync(ALL, votes, s);
   if (lane < 2 && votes) atomicAdd(a.kept + out * 2 + lane, votes);
   if (LEARN && lane == 0 && votes) atomicAdd(a.output + network, votes);
@@ -324,8 +324,8 @@ __device__ __forceinline__ void run(const Args& a) {
 
       float others = 0.f, dS;
       #pragma unroll
-      for (int n = 0; n < CLASSES; n++) if (n != winner) others += ex2((fed[n] - out.t) * feedback);
-      float S = separability(sign_of(of.label, winner), others * (1.f / others_of<CLASSES>()));
+      for (int n = 0; n < LAST_UNITS; n++) if (n != winner) others += ex2((fed[n] - out.t) * feedback);
+      float S = separability(sign_of(of.label, winner), others * (1.f / others_of<LAST_UNITS>()));
       judge(here, of, block, passing, S, dS);
       here.forward += block > 0;
       if (!out.pass) S = dS = 0.f;                  // nothing is learned from it

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from timesurf.engines.cuda.abi import CLASSES, ENTRY_BITS
+from timesurf.engines.cuda.abi import ENTRY_BITS, LAST_UNITS
 from timesurf.engines.cuda.general import plan, row
 from timesurf.engines.cuda.layout import layout
 from timesurf.engines.cuda.work import FLOAT, INT, Device, Setup, Start, Work, check_memory, kernels, up
@@ -72,19 +72,14 @@ def near_map(stage: Stage) -> NearMap:
 
 
 def covers_last(stage: Stage) -> bool:
-    """Whether a last layer can be a scan over the lanes, which hold all classes in registers."""
-    few = stage.units <= CLASSES and math.prod(stage.surface_shape) < 1 << ENTRY_BITS
+    """Whether a last layer can be a scan over the lanes, which hold all of its units in registers."""
+    few = stage.units <= LAST_UNITS and math.prod(stage.surface_shape) < 1 << ENTRY_BITS
     return isinstance(stage.layer, Full) and bool(stage.field) and few
-
-
-def covers_window(stage: Stage) -> bool:
-    """Whether a hidden layer is a Window whose output keeps the event's place."""
-    return isinstance(stage.layer, Window) and layout(stage).keeps_places
 
 
 def covers(stages: Stages, *, learn: bool) -> bool:
     """Whether the path by blocks can run the network, on a card with room enough."""
-    if len(stages) != 2 or not covers_window(stages[0]) or not covers_last(stages[1]):
+    if len(stages) != 2 or not isinstance(stages[0].layer, Window) or not covers_last(stages[1]):
         return False
     first = stages[0]
     sums = -(-first.units // 16) * _steps(first, learn) * 4

@@ -76,9 +76,9 @@ __device__ __forceinline__ void sum_surfaces(const Warp& here, float (&sums)[MT]
 
 // Sums of the last layer: dC[n, e] += w_k R_n(k).
 __device__ __forceinline__ void sum_backwards(const Args& a, Warp& here, const Recording& of, const float2* gains, const unsigned* fired, Sum* dc, int network, float fade) {
-  float total_gain[CLASSES];
+  float total_gain[LAST_UNITS];
   #pragma unroll
-  for (int n = 0; n < CLASSES; n++) total_gain[n] = 0.f;
+  for (int n = 0; n < LAST_UNITS; n++) total_gain[n] = 0.f;
   int block = of.blocks - 1 - here.member;          // from the end, every GROUP-th
   float2 next_gain = make_float2(0.f, 0.f); unsigned next_fired = 0, next_t = 0;
   if (block >= 0) { const int i = min(block * 32 + here.lane, of.events - 1); next_gain = gains[i]; next_fired = fired[i]; next_t = of.times[i]; }
@@ -94,8 +94,8 @@ __device__ __forceinline__ void sum_backwards(const Args& a, Warp& here, const R
     #pragma unroll
     for (int n = 0; n < ROW; n++) R[n] = 0.f;
     #pragma unroll
-    for (int n = 0; n < CLASSES; n++) { R[n] = winner == n ? g : 0.f; total_gain[n] += R[n]; }
-    scan_back<CLASSES>(R, t, fade, here.lane);
+    for (int n = 0; n < LAST_UNITS; n++) { R[n] = winner == n ? g : 0.f; total_gain[n] += R[n]; }
+    scan_back<LAST_UNITS>(R, t, fade, here.lane);
     if (block < of.blocks - 1) {
       if (GROUP > 1) await(&here.barriers[BACK][here.warp], here.backward++);
       float carry[ROW];
@@ -103,7 +103,7 @@ __device__ __forceinline__ void sum_backwards(const Args& a, Warp& here, const R
       for (int i = 0; i < ROW / 4; i++) *(float4*)(carry + 4 * i) = *(float4*)(here.control + 4 * i);
       const float decay = ex2((t - here.control[CLOCK]) * fade);
       #pragma unroll
-      for (int n = 0; n < CLASSES; n++) R[n] = fmaf(decay, carry[n], R[n]);
+      for (int n = 0; n < LAST_UNITS; n++) R[n] = fmaf(decay, carry[n], R[n]);
     }
     __syncwarp();
     if (here.lane == 0) {
@@ -114,7 +114,7 @@ __device__ __forceinline__ void sum_backwards(const Args& a, Warp& here, const R
     __syncwarp();
     give_entry(dc + (long long)e * ROW, R, w);
   }
-  give_gains(a.layer[1].dg + network * CLASSES, total_gain, here.lane);
+  give_gains(a.layer[1].dg + network * LAST_UNITS, total_gain, here.lane);
 }
 
 // ---------------------------------------------------------------------- what a warp summed, to the sums of the batch

@@ -3,7 +3,7 @@
 // Follows card.cu, step.cu and warp.cu. Further constants of blocks.py: LEARN, GROUP, WARPS, MAP, MAP_STRIDE, OWN
 
 constexpr Shape FIRST = SHAPE[0], LAST = SHAPE[1];
-constexpr int ENTRIES = FIRST.entries, UNITS = FIRST.units, CLASSES = LAST.units, ROW = LAST.row, POLARITIES = FIRST.polarities;
+constexpr int ENTRIES = FIRST.entries, UNITS = FIRST.units, LAST_UNITS = LAST.units, ROW = LAST.row, POLARITIES = FIRST.polarities;
 constexpr int COLUMNS = ENTRIES + LEARN;            // of a surface; when learning, a 1 follows, whose product sums the gains
 constexpr int KS = (COLUMNS + 7) / 8;               // steps along a surface
 constexpr bool HALF = (COLUMNS - 1) % 8 < 4;        // the last of them has 4 columns
@@ -109,7 +109,7 @@ struct Warp {
   }
 };
 
-// Values of all classes into shared memory.
+// Values of all units of the last layer into shared memory.
 __device__ __forceinline__ void keep(float* place, const float (&v)[ROW]) {
   #pragma unroll
   for (int i = 0; i < ROW; i += 4) *(float4*)(place + i) = make_float4(v[i], v[i + 1], v[i + 2], v[i + 3]);

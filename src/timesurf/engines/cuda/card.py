@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy as cp
 import numpy as np
@@ -13,12 +13,25 @@ from timesurf.engines.cuda import abi, launch, paths
 from timesurf.engines.cuda.events import Events
 from timesurf.engines.cuda.general import plan, row
 from timesurf.engines.cuda.memory import Memory
+from timesurf.engines.cuda.rates import by_delta
 from timesurf.engines.cuda.work import Kind, Setup, Work
 from timesurf.engines.data import Array, Parameters
 from timesurf.layers import Stage
 
 Stages = tuple[Stage, ...]
 _INT, _LONG, _FLOAT = np.int32, np.int64, np.float32
+
+
+class Counted(NamedTuple):
+    """What networks output, per recording in the order in which recordings were given."""
+
+    kept: Array  # (networks, recordings, layers) events that each layer let pass
+    votes: Array  # (networks, recordings, classes) output events
+    evidence: Array | None = None  # (networks, recordings, classes) as in `Outcome`, where it was asked for
+
+    def of(self, network: int) -> tuple[Array, Array]:
+        """Kept and votes of one network."""
+        return self.kept[network], self.votes[network]
 
 
 class Card:
@@ -84,21 +97,13 @@ class Card:
 
     # ------------------------------------------------------------------ work
 
-    def infer(self, events: Events, rates: Array) -> tuple[Array, Array]:
-        """Run the recordings; learn nothing.
-
-        Returns
-        -------
-        kept : array
-            Events that each layer let pass, (networks, recordings, layers).
-        votes : array
-            Output events, (networks, recordings, units).
-        """
+    def infer(self, events: Events, rates: Array, *, evidence: bool = False) -> Counted:
+        """Run the recordings; learn nothing. With evidence, sum it at the temperature of the rates."""
         with self.stream:
             every = [slice(0, events.label.shape[1])]
-            order = self._send(events, every, rates)
-            self._start("infer", events, every)
-            return self._counted(order)
+            order = self._send(events, every, rates, evidence=evidence)
+            self._start("infer", events, every, evidence=evidence)
+            return self._counted(order, evidence=evidence)
 
     def learn(
         self, events: Events, parts: Sequence[slice], rates: Array, share: Array | None, keep: float | None
@@ -127,7 +132,7 @@ class Card:
             order = self._send(events, parts, rates)
             if share is not None:
                 self._memory.put("share", share.astype(_FLOAT))
-            self._start("train", events, parts, {} if keep is None else {"keep": keep})
+            self._start("train", events, parts, {} if keep is None else {"keep": keep}, delta=by_delta(rates))
         return order
 
     def sums(self, events: Events, rates: Array) -> tuple[Array, list[tuple[Array, Array, Array]]]:
@@ -143,7 +148,7 @@ class Card:
         with self.stream:
             every = [slice(0, events.label.shape[1])]
             order = self._send(events, every, rates)
-            self._start("train", events, every, step=False)
+            self._start("train", events, every, step=False, delta=by_delta(rates))
             unit = 1 / abi.FIXED if self.deterministic else 1.0
             found = []
             for stage, layer in zip(self.stages, self._layers, strict=True):
@@ -151,13 +156,20 @@ class Card:
                 found.append((c[..., : stage.units], g, th))
         return order, found
 
-    def counted(self, order: Array) -> tuple[Array, Array]:
-        """What `learn` or `sums` counted, as `infer` gives it."""
+    def counted(self, order: Array) -> Counted:
+        """What `learn` or `sums` counted, as `infer` gives it, without evidence."""
         with self.stream:
             return self._counted(order)
 
-    def trace(self, events: Events, rates: Array, surfaces: tuple[Any, Any, int] | None = None) -> dict[str, Array]:
-        """What happened to every event of one network, by name as in `Trace`; with kept and votes.
+    def trace(
+        self,
+        events: Events,
+        rates: Array,
+        surfaces: tuple[Any, Any, int] | None = None,
+        *,
+        evidence: bool = False,
+    ) -> tuple[Counted, dict[str, Array]]:
+        """What `infer` counts, and what happened to every event of one network, by name as in `Trace`.
 
         Parameters
         ----------
@@ -167,11 +179,13 @@ class Card:
             As `rates.rates` makes them.
         surfaces : (array, array, int) or None
             Where to write surfaces to, the row of each event there, and of which layer.
+        evidence : bool
+            Whether to sum it.
         """
         every = [slice(0, events.label.shape[1])]
         total, layers = int(events.counts.sum()), len(self.stages)
         with self.stream:
-            order = self._send(events, every, rates, longest_first=False)
+            order = self._send(events, every, rates, longest_first=False, evidence=evidence)
             found = {
                 "winner": cp.full((total, layers), -1, _INT), "passed": cp.zeros(total, _INT),
                 "distance": cp.full((total, layers), np.nan, _FLOAT), "S": cp.full((total, layers), np.nan, _FLOAT),
@@ -181,9 +195,8 @@ class Card:
             if surfaces:
                 rows, at, layer = surfaces
                 values |= {"surfaces": rows.data.ptr, "row": at.data.ptr, "surface_layer": layer}
-            self._start("trace", events, every, values)
-            kept, votes = self._counted(order)
-            return {name: array.get() for name, array in found.items()} | {"kept": kept[0], "votes": votes[0]}
+            self._start("trace", events, every, values, evidence=evidence)
+            return self._counted(order, evidence=evidence), {name: array.get() for name, array in found.items()}
 
     def seconds(self) -> float:
         """How long the card worked when it was last started."""
@@ -191,7 +204,15 @@ class Card:
 
     # ------------------------------------------------------------------ steps of it
 
-    def _send(self, events: Events, parts: Sequence[slice], rates: Array, *, longest_first: bool = True) -> Array:
+    def _send(
+        self,
+        events: Events,
+        parts: Sequence[slice],
+        rates: Array,
+        *,
+        longest_first: bool = True,
+        evidence: bool = False,
+    ) -> Array:
         """Recordings of every part, the longest first so that no long one is left over at the end; rates; counters."""
         counts, memory = events.counts, self._memory
         order = np.broadcast_to(np.arange(counts.shape[1]), counts.shape)
@@ -208,20 +229,25 @@ class Card:
         for name, size in (("batch", 1), ("next", 2 * len(self.stages) * self.networks), ("output", self.networks)):
             memory.zeros(name, size, _INT)
         memory.zeros("kept", counts.size * len(self.stages), _INT)
-        memory.zeros("votes", counts.size * self.stages[-1].units, _INT)
+        memory.zeros("votes", counts.size * self.stages[-1].classes, _INT)
+        if evidence:
+            memory.zeros("evidence", counts.size * self.stages[-1].classes, np.float64)
         if "share" not in memory:
             memory.put("share", np.ones(self.networks, _FLOAT))
         return order
 
-    def _counted(self, order: Array) -> tuple[Array, Array]:
-        """Kept and votes, in the order in which the recordings were given."""
+    def _counted(self, order: Array, *, evidence: bool = False) -> Counted:
+        """What was counted, in the order in which the recordings were given."""
+        classes = self.stages[-1].classes
         found = []
-        for name, columns in (("kept", len(self.stages)), ("votes", self.stages[-1].units)):
+        for name, columns, dtype in (
+            ("kept", len(self.stages), _LONG), ("votes", classes, _LONG), ("evidence", classes, np.float64)
+        )[: 2 + evidence]:  # fmt: skip
             values = self._memory[name][: order.size * columns].get().reshape(*order.shape, columns)
-            as_given = np.empty(values.shape, np.int64)
+            as_given = np.empty(values.shape, dtype)
             np.put_along_axis(as_given, order[..., None], values, axis=1)
             found.append(as_given)
-        return found[0], found[1]
+        return Counted(*found)
 
     def _start(
         self,
@@ -231,11 +257,12 @@ class Card:
         values: Mapping[str, float] | None = None,
         *,
         step: bool = True,
+        **asked: bool,
     ) -> None:
-        """Start the kernels: once, or to learn batch after batch with a step after each."""
+        """Start the kernels: once, or to learn batch after batch with a step after each; `asked` goes to `Work`."""
         if not events.counts.size:
             return
-        work = self._work(kind, events, parts)
+        work = self._work(kind, events, parts, asked)
         path = paths.choose(work, launch.device())
         setup = path.setup(work, launch.device(), self._memory.free())
         self._make_room(setup)
@@ -248,12 +275,12 @@ class Card:
         else:
             self._starter.once(kernels)
 
-    def _work(self, kind: Kind, events: Events, parts: Sequence[slice]) -> Work:
+    def _work(self, kind: Kind, events: Events, parts: Sequence[slice], asked: Mapping[str, bool]) -> Work:
         """What is to be run, as far as sizes depend on it."""
         counts = events.counts
         largest, longest = max(counts[0, part].size for part in parts), (int(counts.max()) + 63) // 32 * 32
         return Work(
-            self.stages, kind, self.networks, largest, longest, events.span, self._open, self.deterministic
+            self.stages, kind, self.networks, largest, longest, events.span, self._open, self.deterministic, **asked
         )  # fmt: skip
 
     def _make_room(self, setup: Setup) -> None:

@@ -14,7 +14,7 @@
 
 constexpr int TOP = LAYERS - 1;
 constexpr Shape LAST = SHAPE[TOP];
-constexpr int CLASSES = LAST.units, ROW = LAST.row;
+constexpr int LAST_UNITS = LAST.units, ROW = LAST.row;
 constexpr float NEVER = -1e30f;                     // a time
 constexpr int RESET = 1 << 30;                      // us: the clock of the last layer's map starts again
 constexpr unsigned ENTRY_MASK = (1u << ENTRY_BITS) - 1;
@@ -24,9 +24,9 @@ constexpr __host__ __device__ int places_of(Shape shape) {   // of the padded fi
   for (int d = 0; d < shape.dimensions; d++) n *= shape.field[d] + shape.side[d] - 1;
   return n;
 }
-constexpr __host__ __device__ int field_of(Shape shape) {
+constexpr __host__ __device__ int output_places(Shape shape) {
   int n = 1;
-  for (int d = 0; d < shape.dimensions; d++) n *= shape.field[d];
+  for (int d = 0; d < shape.out_dimensions; d++) n *= shape.out[d];
   return n;
 }
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from timesurf.engines.cuda.abi import LAST_WARPS
-from timesurf.engines.cuda.blocks import covers_last, covers_window, near_map
+from timesurf.engines.cuda.blocks import covers_last, near_map
 from timesurf.engines.cuda.general import plan
 from timesurf.engines.cuda.layout import layout
 from timesurf.engines.cuda.work import FLOAT, HALF, INT, Device, Setup, Start, Work, check_memory, kernels, up
-from timesurf.layers import Stage
+from timesurf.layers import Stage, Window
 
 Stages = tuple[Stage, ...]
 SEGMENT = 1024  # events of a recording that a warp takes at a time
@@ -99,7 +99,7 @@ class Deep:
 def covers(stages: Stages) -> bool:
     """Whether the path layer by layer can run the network, on a card with room enough."""
     *windows, last = stages
-    fit = all(covers_window(stage) and stage.units <= _UNITS for stage in windows)
+    fit = all(isinstance(stage.layer, Window) and stage.units <= _UNITS for stage in windows)
     return len(windows) >= 2 and fit and covers_last(last)
 
 
@@ -138,9 +138,9 @@ def deep(stages: Stages, *, learn: bool, shared: int, deterministic: bool = Fals
             return None
         beside = max(1, min((shared + 1024) // (sums + 3136), 512 // threads, 16))
         learns.append(Kernel(f"learn{k}", f"learn<{k}>", threads, sums, beside))
-    places = math.prod(last.field)
-    outputs = sum(places * stage.units for stage in windows[1:-1])
-    remembered = up(math.prod(last.surface_shape) + 1 + 4 * places * (len(windows) - 1) + outputs)
+    places = [math.prod(stage.output_field) for stage in windows]
+    outputs = sum(n * stage.units for n, stage in zip(places[1:-1], windows[1:-1], strict=True))
+    remembered = up(math.prod(last.surface_shape) + 1 + 4 * sum(places[1:]) + outputs)
     top = Kernel("last", "last_layer", 32 * LAST_WARPS, 0, 4)
     learns = learns if learn else []
     constants = (

@@ -7,8 +7,8 @@ made in fixed point instead, so that every run gives the same bits.
 
 There are three paths. A network of one `Window` and one `Full` layer takes 32 events of a recording at a time through
 the tensor cores (blocks.cu); one of several `Window` layers below a `Full` layer does so layer by layer (deep.cu); any
-other goes event by event (general.cu). Online learning changes weights after every event, which leaves nothing to do in
-parallel: it stays on the CPU.
+other goes event by event (general.cu), and so do the delta rule and evidence. Online learning changes weights after
+every event, which leaves nothing to do in parallel: it stays on the CPU.
 
 ===========================  ===================================================================
 module                       what it has
@@ -46,7 +46,7 @@ except ImportError as missing:
 from timesurf.engines.cuda import events as cudaevents
 from timesurf.engines.cuda import kmeans as cudakmeans
 from timesurf.engines.cuda import paths
-from timesurf.engines.cuda.card import Card
+from timesurf.engines.cuda.card import Card, Counted
 from timesurf.engines.cuda.rates import rates
 
 Stages = tuple[Stage, ...]
@@ -62,17 +62,16 @@ def infer(
     stages: Stages, parameters: Parameters, batch: Batch, options: Options = DEFAULT, *, trace: bool = False
 ) -> Outcome:
     """Run the events; learn nothing."""
-    card, still = _ready(stages, parameters, options), _still(stages)
+    card, still, evidence = _ready(stages, parameters, options), _still(stages, options), options.temperature > 0
     with card.stream:
         events = cudaevents.of_batch(batch)
         if not trace:
-            kept, votes = card.infer(events, still)
-            return Outcome(events.counts[0], kept[0], votes[0])
-        found = card.trace(events, still)
+            return _outcome(events, card.infer(events, still, evidence=evidence))
+        counted, found = card.trace(events, still, evidence=evidence)
     record = Trace(
         found["winner"], found["distance"].astype(np.float64), found["S"].astype(np.float64), found["passed"]
     )
-    return Outcome(events.counts[0], found["kept"], found["votes"], record)
+    return _outcome(events, counted, record)
 
 
 def learn_batch(
@@ -83,9 +82,9 @@ def learn_batch(
     with card.stream:
         events = cudaevents.of_batch(batch)
         order = card.learn(events, [slice(0, len(batch))], rates([stages], [[rule]]), None, None)
-        kept, votes = card.counted(order)
+        counted = card.counted(order)
     card.download([parameters])
-    return Outcome(events.counts[0], kept[0], votes[0])
+    return _outcome(events, counted)
 
 
 def learn_lanes(
@@ -108,7 +107,7 @@ def learn_lanes(
         found = card.counted(order)
     outcome = Outcome.blank(stages, np.diff(batch.offsets))
     for n, lane in enumerate(dealt):
-        outcome.kept[lane], outcome.votes[lane] = (of[n, : len(lane)] for of in found)
+        outcome.kept[lane], outcome.votes[lane] = (of[: len(lane)] for of in found.of(n))
     sums = [Sums.of_layers(stages, [tuple(of[n] for of in layer) for layer in layers]) for n in range(len(dealt))]
     return outcome, [added(sums[a:b]) for a, b in nodes]
 
@@ -124,10 +123,10 @@ def surfaces(stages: Stages, parameters: Parameters, batch: Batch, layer: int) -
     """Time surfaces of all events that reach a layer, one row per event."""
     stages = stages[: layer + 1]
     below = Parameters(parameters[: layer + 1])
-    card, still = _ready(stages, below, DEFAULT), _still(stages)
+    card, still = _ready(stages, below, DEFAULT), _still(stages, DEFAULT)
     with card.stream:
         events = cudaevents.of_batch(batch)
-        reached = card.trace(events, still)["passed"] >= layer
+        reached = card.trace(events, still)[1]["passed"] >= layer
         rows = cp.zeros((int(reached.sum()), *stages[layer].surface_shape), np.float32)
         card.trace(events, still, (rows, cp.asarray(np.cumsum(reached) - 1), layer))
         found: Array = rows.get().astype(np.float64)
@@ -145,14 +144,13 @@ def kmeans(points: Array, units: int, seed: int) -> Array:
 
 def infer_all(stages: Stages, parameters: Parameters, recordings: Recordings, options: Options = DEFAULT) -> Outcome:
     """Run all recordings; learn nothing."""
-    card, still = _ready(stages, parameters, options), _still(stages)
+    card, still, evidence = _ready(stages, parameters, options), _still(stages, options), options.temperature > 0
     outcomes = []
     label = np.full(len(recordings), -1)
     parts = [slice(r, r + 1) for r in range(len(recordings))]
     with card.stream:
         for events, _ in cudaevents.stretches([recordings], [label], parts):
-            kept, votes = card.infer(events, still)
-            outcomes.append(Outcome(events.counts[0], kept[0], votes[0]))
+            outcomes.append(_outcome(events, card.infer(events, still, evidence=evidence)))
     return Outcome.joined(outcomes)
 
 
@@ -202,8 +200,8 @@ def learn_pass(
                 cut = events.cut(slice(begin, some[-1].stop))
                 local = [slice(part.start - begin, part.stop - begin) for part in some]
                 order = card.learn(cut, local, table[done : done + len(some)], share, keep)
-                found = zip(cut.counts, *card.counted(order), strict=True)
-                outcomes.append([Outcome(*of) for of in found])
+                counted = card.counted(order)
+                outcomes.append([Outcome(cut.counts[n], *counted.of(n)) for n in range(len(learners))])
                 if report:
                     report(slice(first, first + cut.label.shape[1]), outcomes[-1])
                 share, done, first = None, done + len(some), first + cut.label.shape[1]
@@ -240,6 +238,12 @@ def _ready(stages: Stages, parameters: Parameters, options: Options) -> Card:
     return card
 
 
-def _still(stages: Stages) -> Any:
-    """Rates of a network that learns nothing."""
-    return rates([stages], [[Rule()]])
+def _still(stages: Stages, options: Options) -> Any:
+    """Rates of a network that learns nothing; evidence, where it is asked for, is summed at their temperature."""
+    return rates([stages], [[Rule(temperature=options.temperature) if options.temperature > 0 else Rule()]])
+
+
+def _outcome(events: cudaevents.Events, counted: Counted, trace: Trace | None = None) -> Outcome:
+    """What one network output."""
+    evidence = None if counted.evidence is None else counted.evidence[0]
+    return Outcome(events.counts[0], *counted.of(0), trace, evidence)

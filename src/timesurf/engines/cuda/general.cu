@@ -6,7 +6,9 @@
 // A wide one (Full) keeps its dot products running, and sums its update by the adjoint, backwards in time:
 //   dC[n, e] = sum over events k at entry e of w_k R_n(k),   w = 1 - v_old,   R_n(k) = sum over later outputs i of n: g_i exp(-(t_i - t_k) / tau)
 //
-// Follows general_parts.cu and general_learn.cu.
+// By the delta rule all units of the last layer learn at each of its outputs: R_n gets a gain of every unit n.
+//
+// Follows general_parts.cu, general_shares.cu and general_learn.cu.
 
 // ---------------------------------------------------------------------- one event, upwards
 
@@ -151,7 +153,7 @@ __device__ __forceinline__ void clear(State& s, int* scratch, int lane) {
   }
 }
 
-struct Counts { int votes[SHAPE[TOP].lanes], kept[LAYERS]; };
+struct Counts { int votes[CLASS_LANES], kept[LAYERS]; double evidence[CLASS_LANES]; };
 
 template <bool LEARN, bool TRACE>
 __device__ __forceinline__ void run_events(const Args& a, State& s, Counts& counts, int* scratch, Spot* ts, Log log, Sum* shared, int q, long long out, int lane) {
@@ -172,11 +174,12 @@ __device__ __forceinline__ void run_events(const Args& a, State& s, Counts& coun
     if (passed < LAYERS) continue;
     const int f = s.fired[TOP];
     #pragma unroll
-    for (int u = 0; u < SHAPE[TOP].lanes; u++) counts.votes[u] += lane + 32 * u == f;
+    for (int u = 0; u < CLASS_LANES; u++) counts.votes[u] += lane + 32 * u == class_of(f);
+    if (EVIDENCE && !LEARN) weigh(s, counts.evidence, lane);
     if (LEARN || TRACE) {
       __syncwarp();
       judge_all<0, TRACE>(a, s, scratch, lane, sign_of(label, f), at);
-      if (LEARN) learn_all<0>(a, s, ts, log, shared, lane);
+      if (LEARN) learn_all<0>(a, s, label, ts, log, shared, lane);
     }
     __syncwarp();
   }
@@ -185,8 +188,12 @@ __device__ __forceinline__ void run_events(const Args& a, State& s, Counts& coun
 template <bool LEARN>
 __device__ __forceinline__ void write_counts(const Args& a, const Counts& counts, int network, long long out, int lane) {
   #pragma unroll
-  for (int u = 0; u < SHAPE[TOP].lanes; u++)
-    if (lane + 32 * u < SHAPE[TOP].units) a.votes[out * SHAPE[TOP].units + lane + 32 * u] = counts.votes[u];
+  for (int u = 0; u < CLASS_LANES; u++)
+    if (lane + 32 * u < CLASSES) {
+      const long long at = out * CLASSES + lane + 32 * u;
+      a.votes[at] = counts.votes[u];
+      if (EVIDENCE && !LEARN) a.evidence[at] = counts.evidence[u];
+    }
   #pragma unroll
   for (int k = 0; k < LAYERS; k++) if (lane == 0) a.kept[out * LAYERS + k] = counts.kept[k];
   if (LEARN && lane == 0) atomicAdd(a.output + network, counts.kept[TOP]);
@@ -206,7 +213,7 @@ __device__ __forceinline__ void run(const Args& a) {
   __syncthreads();
   const long long slot = ((long long)network * gridDim.x + blockIdx.x) * warps + warp;
   int* scratch = a.scratch + slot * (TRACE ? TRACED : SCRATCH);
-  const Log log = {a.log + slot * WIDE * a.log_stride, a.log_unit + slot * WIDE * a.log_stride};
+  const Log log = {a.log + slot * WIDE * a.log_stride, a.log_unit + slot * WIDE * a.log_stride, a.log_gain + slot * SHAPE[TOP].units * a.log_stride};
   State s = {};
   s.near = (int*)(ts + WRITTEN);
   s.rates = rates;

@@ -17,7 +17,7 @@ from timesurf.errors import SettingError
 from timesurf.layers import Stage
 
 Stages = tuple[Stage, ...]
-_FILES = ("card.cu", "step.cu", "general_parts.cu", "general_learn.cu", "general.cu")
+_FILES = ("card.cu", "step.cu", "general_parts.cu", "general_shares.cu", "general_learn.cu", "general.cu")
 WIDE = 1024  # entries: a layer over the whole field, wider than this, keeps dot products running
 _BLOCKS = 5  # of threads, per multiprocessor
 _NEAR = 2048  # entries of time maps that a warp has in shared memory
@@ -45,6 +45,8 @@ class Plan:
         Per warp, in shared memory: entries of listed surfaces, of time maps, of updates.
     bytes_per_sum : int
         Of an update.
+    gains : int
+        Per event of a wide last layer: units whose gains are logged, by the delta rule.
     """
 
     head: str
@@ -57,6 +59,7 @@ class Plan:
     near: int
     sums: int
     bytes_per_sum: int
+    gains: int
     name: str = "general"
 
     def memory(self, *, learn: bool) -> int:
@@ -67,7 +70,8 @@ class Plan:
         """One warp per recording, as many side by side as half of the free memory has room for."""
         wide = max(sum(self.wide), 1) if work.learns else 0
         words = self.traced if work.kind == "trace" else self.scratch
-        slot_bytes = 4 * words + 20 * wide * work.longest
+        gains = self.gains if work.learns else 0
+        slot_bytes = 4 * words + (20 * wide + 4 * gains) * work.longest
         fit = int(0.5 * free / (slot_bytes * WARPS * work.networks))
         if fit < 1:
             check_memory(2 * slot_bytes * WARPS * work.networks, free)
@@ -83,6 +87,7 @@ class Plan:
                 "scratch": (slots * words, FLOAT),
                 "log": (slots * wide * work.longest * 4, FLOAT),
                 "log_unit": (slots * wide * work.longest, INT),
+                "log_gain": (slots * gains * work.longest, FLOAT),
             },
         )
 
@@ -111,7 +116,7 @@ def refusal(stages: Stages) -> str:
 
 
 @lru_cache(maxsize=64)
-def plan(stages: Stages, deterministic: bool = False) -> Plan:
+def plan(stages: Stages, deterministic: bool = False, *, delta: bool = False, evidence: bool = False) -> Plan:
     """Sizes of a network as the kernels of the general path want them.
 
     Parameters
@@ -120,6 +125,10 @@ def plan(stages: Stages, deterministic: bool = False) -> Plan:
         The network.
     deterministic : bool
         Whether sums are made in fixed point.
+    delta : bool
+        Whether its last layer may learn by the delta rule.
+    evidence : bool
+        Whether evidence for classes is summed, where it does not learn.
 
     Raises
     ------
@@ -154,10 +163,11 @@ constexpr int SCRATCH = {scratch}, PREVIOUS_AT = {previous_at};
 constexpr int TRACED = {traced}, TRACED_PREVIOUS_AT = {traced_previous_at};
 constexpr int WRITTEN = {written}, NEAR = {up(near)}, SUMS = {sums};
 constexpr int LANES = {max(shape["lanes"] for shape in shapes)};
+constexpr bool BY_DELTA = {int(delta)}, EVIDENCE = {int(evidence)};
 """
     return Plan(
         head, head + constants + kernels(*_FILES), tuple(lies.steps for lies in layouts),
-        tuple(wides), scratch, traced, written, up(near), sums, bytes_per_sum,
+        tuple(wides), scratch, traced, written, up(near), sums, bytes_per_sum, stages[-1].units * (delta and wides[-1]),
     )  # fmt: skip
 
 
@@ -169,7 +179,8 @@ def row(stage: Stage) -> int:
 def _sizes(stage: Stage, lies: Layout) -> dict[str, Any]:
     """Values of Shape that follow from the layer alone."""
     return {
-        "dimensions": len(stage.field), "out_dimensions": len(lies.out), "units": stage.units, "row": row(stage),
+        "dimensions": len(stage.field), "out_dimensions": len(lies.out), "units": stage.units,
+        "per_class": stage.units_per_class, "row": row(stage),
         "lanes": -(-stage.units // 32), "polarities": stage.polarities, "entries": _entries(stage),
         "field": stage.field, "side": lies.side, "pad": lies.pad, "cell": lies.cell, "stride": lies.stride,
         "out": lies.out, "out_stride": lies.out_stride,

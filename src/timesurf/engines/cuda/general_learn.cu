@@ -1,4 +1,4 @@
-// How the general path learns: S and dS, sums of an event, of a recording, of a block of threads. Follows general_parts.cu.
+// How the general path learns: S and dS, sums of an event, of a recording, of a block of threads. Follows general_parts.cu and general_shares.cu.
 
 // ---------------------------------------------------------------------- one event
 
@@ -42,11 +42,10 @@ __device__ __forceinline__ void sum_thresholds(const Args& a, State& s, const St
   }
 }
 
-// gain x surface: into this warp's sums in shared memory, or the batch's; a wide layer only logs it.
+// gain x surface of a unit: into this warp's sums in shared memory, or the batch's; a wide layer only logs it.
 template <int k>
-__device__ __forceinline__ void sum_surface(const Args& a, State& s, float gain, const Spot* ts, Log log, Sum* shared, int lane) {
+__device__ __forceinline__ void sum_surface(const Args& a, State& s, int f, float gain, const Spot* ts, Log log, Sum* shared, int lane) {
   constexpr Shape shape = SHAPE[k];
-  const int f = s.fired[k];
   if constexpr (shape.wide) {
     if (lane == 0) {
       const long long at = SHAPE[k].wide_at * a.log_stride + s.logged[SHAPE[k].wide_at] - 1;
@@ -63,16 +62,38 @@ __device__ __forceinline__ void sum_surface(const Args& a, State& s, float gain,
   }
 }
 
+// The delta rule: gain x surface of every unit of the last layer.
+__device__ __forceinline__ void sum_delta(const Args& a, State& s, int label, const Spot* ts, Log log, Sum* shared, int lane) {
+  float gain[TOP_LANES];
+  delta_gains(s, label, gain, lane);
+  #pragma unroll
+  for (int u = 0; u < TOP_LANES; u++) s.dg[TOP][u] += gain[u];
+  if constexpr (SHAPE[TOP].wide) {
+    float* logged = log.gain + (long long)(s.logged[SHAPE[TOP].wide_at] - 1) * SHAPE[TOP].units;
+    #pragma unroll
+    for (int u = 0; u < TOP_LANES; u++) if (lane + 32 * u < SHAPE[TOP].units) logged[lane + 32 * u] = gain[u];
+    sum_surface<TOP>(a, s, -1, 1.f, ts, log, shared, lane);   // says that they are logged
+  } else {
+    #pragma unroll
+    for (int u = 0; u < TOP_LANES; u++)
+      for (int l = 0; l < 32 && l + 32 * u < SHAPE[TOP].units; l++)
+        sum_surface<TOP>(a, s, l + 32 * u, __shfl_sync(ALL, gain[u], l), ts, log, shared, lane);
+  }
+}
+
 template <int k>
-__device__ __forceinline__ void learn_all(const Args& a, State& s, const Spot* ts, Log log, Sum* shared, int lane) {
+__device__ __forceinline__ void learn_all(const Args& a, State& s, int label, const Spot* ts, Log log, Sum* shared, int lane) {
   if constexpr (k < LAYERS) {
     constexpr int above = k + 1 < LAYERS ? k + 1 : k;
     const Step step = step_of(s.rates[k], s.S[above], s.dS[above]);
-    #pragma unroll
-    for (int u = 0; u < SHAPE[k].lanes; u++) if (lane + 32 * u == s.fired[k]) s.dg[k][u] += step.gain;
     sum_thresholds<k>(a, s, step, lane);
-    sum_surface<k>(a, s, step.gain, ts, log, shared, lane);
-    learn_all<k + 1>(a, s, ts, log, shared, lane);
+    if (BY_DELTA && k == TOP && label >= 0 && s.rates[k].flags & DELTA) sum_delta(a, s, label, ts, log, shared, lane);
+    else {
+      #pragma unroll
+      for (int u = 0; u < SHAPE[k].lanes; u++) if (lane + 32 * u == s.fired[k]) s.dg[k][u] += step.gain;
+      sum_surface<k>(a, s, s.fired[k], step.gain, ts, log, shared, lane);
+    }
+    learn_all<k + 1>(a, s, label, ts, log, shared, lane);
   }
 }
 
@@ -92,13 +113,16 @@ __device__ __forceinline__ void sum_backwards(const Args& a, const State& s, Log
     const int t = __float_as_int(line.w), next = __shfl_up_sync(ALL, t, 1);
     const float fades = ex2((t - (lane ? next : later)) * s.rates[k].fade);
     later = __shfl_sync(ALL, t, 31);
+    if (BY_DELTA && k == TOP && i >= 0) for (int n = 0; n < shape.units; n += 32) fetch(log.gain + (long long)i * shape.units + n);
     for (int e = 0; e < min(top, 32); e++) {
       const float fade = __shfl_sync(ALL, fades, e), w = __shfl_sync(ALL, line.y, e), gain = __shfl_sync(ALL, line.z, e);
       const int entry = __float_as_int(__shfl_sync(ALL, line.x, e)), f = __shfl_sync(ALL, unit, e);
       #pragma unroll
       for (int u = 0; u < SHAPE[k].lanes; u++) {
         const int n = lane + 32 * u;
-        R[u] = R[u] * fade + (n == f ? gain : 0.f);
+        float own = n == f ? gain : 0.f;
+        if (BY_DELTA && k == TOP && f < 0 && gain != 0.f && n < shape.units) own = log.gain[(long long)(top - 1 - e) * shape.units + n];
+        R[u] = R[u] * fade + own;
         const float v = w * R[u];
         if (n < shape.units && v != 0.f) add(a.layer[k].dc + ((long long)s.network * shape.entries + entry) * shape.row + n, v);
       }

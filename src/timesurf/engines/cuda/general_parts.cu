@@ -1,5 +1,6 @@
 // Parts of the general path: what a warp knows, and where events lie. Follows card.cu and step.cu.
-// Further constants of general.py: LANES, WIDE, WRITTEN, NEAR, SUMS, SCRATCH, PREVIOUS_AT, TRACED, TRACED_PREVIOUS_AT
+// Further constants of general.py: LANES, WIDE, WRITTEN, NEAR, SUMS, SCRATCH, PREVIOUS_AT, TRACED, TRACED_PREVIOUS_AT,
+// and whether any network learns BY_DELTA, and EVIDENCE is asked for: code for these is left out where it is not needed
 
 constexpr int NEVER = -(1 << 30);   // a time; exp2 of the difference to any other is 0
 constexpr float FADED = 0x1p-24f;   // beside the 1 of the event itself, as good as 0
@@ -19,7 +20,7 @@ __device__ __forceinline__ float warp_sum(float v) { for (int s = 16; s; s >>= 1
 
 constexpr int OWN_WIDE = WIDE ? WIDE : 1, TOP = LAYERS - 1;
 
-struct Log { float4* line; int* unit; };
+struct Log { float4* line; int* unit; float* gain; };
 
 // What one warp knows of the current event and recording.
 struct State {

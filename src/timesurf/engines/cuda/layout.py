@@ -66,11 +66,6 @@ class Layout:
         steps: Array = (np.array([*self.stride, 1]) @ box).astype(np.int32)
         return steps
 
-    @property
-    def keeps_places(self) -> bool:
-        """Whether every place has a neighbourhood and an output place of its own."""
-        return len(self.out) == len(self.side) and all(n == 1 for n in self.out_stride)
-
 
 def layout(stage: Stage) -> Layout:
     """The layout of a layer, from its geometry alone.

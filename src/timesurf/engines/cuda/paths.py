@@ -52,14 +52,15 @@ def choose(work: Work, device: Device) -> Path:
     Returns
     -------
     Path
-        By blocks of events or layer by layer, where weights stay, the last layer is open, times are exact in
-        float32 and there are tensor cores; else the general path.
+        By blocks of events or layer by layer, where the last layer is open, does not learn by the delta rule and sums
+        no evidence, times are exact in float32 and there are tensor cores; else the general path.
     """
-    fast = work.kind != "trace" and work.open and work.span < LONGEST and device.capability >= _TENSOR_CORES
+    fast = work.kind != "trace" and work.open and not (work.delta or work.evidence)
+    fast = fast and work.span < LONGEST and device.capability >= _TENSOR_CORES
     path: Path | None = None
     if fast:
         room = {"learn": work.learns, "shared": device.shared, "deterministic": work.deterministic}
         path = blocks(work.stages, group=group_of(work, device), **room) or deep(work.stages, **room)
-    path = path or plan(work.stages, work.deterministic)
+    path = path or plan(work.stages, work.deterministic, delta=work.delta, evidence=work.evidence)
     _LOG.debug("CUDA: %s of %s takes the path %r.", work.kind, " / ".join(map(str, work.stages)), path.name)
     return path

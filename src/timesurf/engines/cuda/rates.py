@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from timesurf.engines.cuda.abi import CENTRE, COMPETITION, RATES
+from timesurf.engines.cuda.abi import CENTRE, COMPETITION, DELTA, RATES
 from timesurf.engines.data import Array
 from timesurf.layers import Stage
 from timesurf.rule import Rule
@@ -46,6 +46,16 @@ def rates(networks: Sequence[tuple[Stage, ...]], rules: Sequence[Sequence[Rule]]
         table["d"][:, n] = _LOG2_E / per_layer[..., 4]
         table["fade"][:, n] = [_LOG2_E / stage.tau for stage in stages]
         table["feedback"][:, n] = [_LOG2_E / stage.feedback_tau for stage in stages]
-        flags = [COMPETITION * rule.competition + CENTRE * (rule.kernel == "centre") for rule in own]
-        table["flags"][:, n] = np.array(flags)[:, None]
+        table["temperature"][:, n] = np.array([_LOG2_E * rule.temperature for rule in own])[:, None]
+        table["flags"][:, n] = np.array([_flags(rule) for rule in own])[:, None]
     return table
+
+
+def _flags(rule: Rule) -> int:
+    """What a rule switches on."""
+    return COMPETITION * rule.competition + CENTRE * (rule.kernel == "centre") + DELTA * (rule.last == "delta")
+
+
+def by_delta(table: Array) -> bool:
+    """Whether any network learns by the delta rule in any batch of such a table."""
+    return bool((table["flags"] & DELTA).any())

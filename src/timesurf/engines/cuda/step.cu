@@ -1,7 +1,11 @@
 // The arithmetic of the rule for one event, as timesurf.rule has it. Follows card.cu; used by every path.
 
-// G: +1 if the class is right or there is no label, -1 if it is wrong.
-__device__ __forceinline__ float sign_of(int label, int winner) { return label >= 0 && winner != label ? -1.f : 1.f; }
+// Units of the last layer vote for classes, so many next to each other for the same one.
+constexpr int PER_CLASS = SHAPE[LAYERS - 1].per_class, CLASSES = SHAPE[LAYERS - 1].units / PER_CLASS;
+__device__ __forceinline__ int class_of(int unit) { return unit / PER_CLASS; }
+
+// G: +1 if the class of the unit that fired is right or there is no label, -1 if it is wrong.
+__device__ __forceinline__ float sign_of(int label, int fired) { return label >= 0 && class_of(fired) != label ? -1.f : 1.f; }
 
 // S = G (1 - mean of the other units' feedback); the mean is over that many others.
 template <int units> constexpr __host__ __device__ float others_of() { return units > 1 ? units - 1 : 1; }

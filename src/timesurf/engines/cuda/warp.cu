@@ -32,29 +32,29 @@ __device__ __forceinline__ float added(int then, int base, int clock, float fade
 // The last lane of a set; lane 0 of an empty one.
 __device__ __forceinline__ int last_of(unsigned lanes) { return 31 - __clz(lanes | 1u); }
 
-// v(k) = sum over events j up to k of v(j) exp(-(t_k - t_j) / tau), for every class.
-template <int classes, int row>
+// v(k) = sum over events j up to k of v(j) exp(-(t_k - t_j) / tau), for every unit of the last layer.
+template <int units, int row>
 __device__ __forceinline__ void scan(float (&v)[row], float t, float fade, int lane) {
   #pragma unroll
   for (int s = 1; s < 32; s *= 2) {
     const float t_then = __shfl_up_sync(ALL, t, s), decay = lane >= s ? ex2((t_then - t) * fade) : 0.f;
     #pragma unroll
-    for (int n = 0; n < classes; n++) v[n] = fmaf(decay, __shfl_up_sync(ALL, v[n], s), v[n]);
+    for (int n = 0; n < units; n++) v[n] = fmaf(decay, __shfl_up_sync(ALL, v[n], s), v[n]);
   }
 }
 
 // The same from the last event back: over events j from k on.
-template <int classes, int row>
+template <int units, int row>
 __device__ __forceinline__ void scan_back(float (&v)[row], float t, float fade, int lane) {
   #pragma unroll
   for (int s = 1; s < 32; s *= 2) {
     const float t_later = __shfl_down_sync(ALL, t, s), decay = lane + s < 32 ? ex2((t - t_later) * fade) : 0.f;
     #pragma unroll
-    for (int n = 0; n < classes; n++) v[n] = fmaf(decay, __shfl_down_sync(ALL, v[n], s), v[n]);
+    for (int n = 0; n < units; n++) v[n] = fmaf(decay, __shfl_down_sync(ALL, v[n], s), v[n]);
   }
 }
 
-// Add w R to the sums of all classes at an entry.
+// Add w R to the sums of all units at an entry.
 template <int row>
 __device__ __forceinline__ void give_entry(Sum* sums, float (&R)[row], float w) {
   #pragma unroll
@@ -66,11 +66,11 @@ __device__ __forceinline__ void give_entry(Sum* sums, float (&R)[row], float w) 
   }
 }
 
-// Add what all lanes have to the sums of classes.
-template <int classes>
-__device__ __forceinline__ void give_gains(Sum* sums, float (&gain)[classes], int lane) {
+// Add what all lanes have to the sums of units.
+template <int units>
+__device__ __forceinline__ void give_gains(Sum* sums, float (&gain)[units], int lane) {
   #pragma unroll
-  for (int n = 0; n < classes; n++) {
+  for (int n = 0; n < units; n++) {
     for (int s = 16; s; s >>= 1) gain[n] += __shfl_xor_sync(ALL, gain[n], s);
     if (lane == 0) add(sums + n, gain[n]);
   }

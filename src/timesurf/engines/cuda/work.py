@@ -39,6 +39,8 @@ class Work:
     span: int = 0  # us, of the longest recording
     open: bool = True  # whether the last layer has no thresholds
     deterministic: bool = False
+    delta: bool = False  # whether a last layer learns by the delta rule
+    evidence: bool = False  # whether evidence for classes is summed
 
     @property
     def learns(self) -> bool:

@@ -1,7 +1,13 @@
-"""Connect to a Dask cluster, or start one on the cores of this machine (the extra `dask`)."""
+"""Connect to a Dask cluster, or start one on the cores of this machine (the extra `dask`).
+
+Whoever can connect to a Dask cluster can run code in it. A cluster that is started here takes connections from this
+machine alone, and only with a certificate that was made for it and never leaves the memory of its processes: other
+users of the machine cannot use it.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -60,11 +66,30 @@ def connect(address: str, workers: int | None = None) -> Iterator[Any]:
     with (
         dask.config.set(_KEEP_MEMORY),
         LocalCluster(
-            n_workers=workers or cores(), threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+            n_workers=workers or cores(),
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=50,
+            **_private(),
         ) as cluster,
         Client(cluster) as client,
     ):
         yield client
+
+
+def _private() -> dict[str, Any]:
+    """Settings of a cluster that takes connections only by its own certificate; none where none can be made."""
+    from distributed.security import Security
+
+    try:
+        return {"security": Security.temporary(), "protocol": "tls://"}
+    except ImportError:
+        logging.getLogger("timesurf").warning(
+            "Other users of this machine can connect to the Dask workers that start now, and run code as you: "
+            "pip install 'timesurf[dask]' installs cryptography, which prevents it."
+        )
+        return {}
 
 
 def _check(client: Any, address: str) -> None:

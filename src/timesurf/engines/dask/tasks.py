@@ -87,10 +87,10 @@ def infer(
     held: Recordings,
     starts: Array,
     stops: Array,
-) -> tuple[Array, Array]:
-    """Run some recordings; events that each layer let pass, and votes."""
+) -> tuple[Array, Array, Array | None]:
+    """Run some recordings; events that each layer let pass, votes and, if the options ask for it, evidence."""
     outcome = load(engine).infer(stages, parameters, pack(held.cut(starts, stops)), _local(options))
-    return outcome.kept, outcome.votes
+    return outcome.kept, outcome.votes, outcome.evidence
 
 
 def _updated(update: Update, stages: Stages) -> Parameters | None:

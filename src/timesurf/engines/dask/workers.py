@@ -160,8 +160,11 @@ class Workers:
             )
 
         where = {n: addresses[n % len(addresses)] for n, part in enumerate(parts) if len(part)}
-        for number, (kept, votes) in self._results(submit, where).items():
+        outcome.evidence = np.zeros(outcome.votes.shape) if options.temperature > 0 else None
+        for number, (kept, votes, evidence) in self._results(submit, where).items():
             outcome.kept[parts[number]], outcome.votes[parts[number]] = kept, votes
+            if outcome.evidence is not None:
+                outcome.evidence[parts[number]] = evidence
         return outcome
 
     # ------------------------------------------------------------------ tasks

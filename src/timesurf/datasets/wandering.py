@@ -1,0 +1,125 @@
+"""Things that move: copies of small recordings, such as digits, that wander over a large field among noise.
+
+What a thing is does not depend on where it is, so a classifier that learns places learns nothing of use here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.datasets import check_split, digits
+from timesurf.errors import SettingError
+from timesurf.events import Recordings
+from timesurf.times import Time, microseconds
+
+Array = NDArray[Any]
+ABOUT = "three copies of a digit wandering over 346 x 260 pixels among noise, pieces of 1 s; needs no file"
+LICENCE = "as digits"
+FIELD, POLARITIES = (346, 260), 2
+CLASSES = (0, 1, 4, 7)  # digits that no rotation or shift takes for one another
+_PER_CLASS = {"train": 30, "test": 20}  # digits; each gives a recording of _SECONDS
+_SECONDS = 4
+_SPEED = 60.0, 160.0  # pixels per second
+
+
+def load(split: str = "train") -> Recordings:
+    """Pieces of 1 s of wandering digits, labelled 0, 1, 4 or 7; the digits of the two splits are different ones."""
+    check_split(split)
+    small = digits.load(split)
+    labels = np.asarray(small.labels)
+    chosen = np.concatenate([np.flatnonzero(labels == c)[: _PER_CLASS[split]] for c in CLASSES])
+    return pieces(wander(small[chosen], duration=f"{_SECONDS} s", seed=0 if split == "train" else 1), "1 s")
+
+
+def wander(
+    things: Recordings,
+    *,
+    field: tuple[int, int] = FIELD,
+    duration: Time = "20 s",
+    copies: int = 3,
+    noise: float = 2000.0,
+    seed: Any = 0,
+) -> Recordings:
+    """Let copies of each recording move over a larger field, from edge to edge, over and over, among noise.
+
+    Parameters
+    ----------
+    things : Recordings
+        Two-dimensional, on a field smaller than `field`; each becomes one recording.
+    field : tuple of int
+        Width and height to wander over.
+    duration : float or str
+        Of every recording.
+    copies : int
+        Of the thing, each on a way of its own.
+    noise : float
+        Events per second anywhere on the field.
+    seed : int
+        Draws ways and noise.
+
+    Returns
+    -------
+    Recordings
+        As many as `things`, with their labels.
+    """
+    if len(things.field) != 2 or any(small > large for small, large in zip(things.field, field, strict=True)):
+        raise SettingError(f"Things on a field of {things.field} cannot wander over one of {field}.")
+    length, rng = round(microseconds(duration, "duration")), np.random.default_rng(seed)
+    recordings = [_one(things[r], field, length, copies, noise, rng) for r in range(len(things))]
+    x, y, t, p = (np.concatenate([of[k] for of in recordings]) for k in range(4))
+    offsets = np.concatenate([[0], np.cumsum([len(of[2]) for of in recordings])])
+    return Recordings([x, y], t, p, offsets, field=field, polarities=things.polarities, labels=things.labels)
+
+
+def _one(
+    thing: Recordings, field: tuple[int, int], length: int, copies: int, noise: float, rng: np.random.Generator
+) -> tuple[Array, Array, Array, Array]:
+    """Coordinates, times and polarities of one recording."""
+    events, room = [], np.subtract(field, thing.field).astype(float)
+    start = thing.t - thing.t.min(initial=0)
+    period = int(start.max(initial=0)) + 10_000
+    for _ in range(copies):
+        begin = rng.uniform(0, room + 1e-9)
+        angle, speed = rng.uniform(0, 2 * np.pi), rng.uniform(*_SPEED)
+        times = (start[None] + np.arange(length // period + 1)[:, None] * period).ravel()
+        way = begin + speed * np.array([np.cos(angle), np.sin(angle)]) * times[:, None] / 1e6
+        way = np.abs((way + room) % np.maximum(2 * room, 1) - room)  # there and back
+        often = len(times) // max(len(start), 1)
+        at = [np.tile(x, often) + np.rint(w) for x, w in zip(thing.coords, way.T, strict=True)]
+        events.append((*at, times + rng.integers(0, period), np.tile(thing.p, often)))
+    n = round(noise * length / 1e6)
+    events.append((
+        rng.integers(0, field[0], n), rng.integers(0, field[1], n), rng.integers(0, length, n),
+        rng.integers(0, thing.polarities, n),
+    ))  # fmt: skip
+    x, y, t, p = (np.concatenate([of[k] for of in events]).astype(np.int64) for k in range(4))
+    order = np.argsort(t, kind="stable")
+    order = order[(t[order] < length) & (x[order] < field[0]) & (y[order] < field[1])]
+    return x[order].astype(np.uint16), y[order].astype(np.uint16), t[order], p[order].astype(np.uint8)
+
+
+def pieces(recordings: Recordings, every: Time) -> Recordings:
+    """Cut recordings into pieces of this length; what is left over at the end makes no piece.
+
+    Examples
+    --------
+    >>> long = Recordings([[0, 0, 0]], t=[0, 5, 12], field=(1,), labels=["a"])
+    >>> pieces(long, 10).counts
+    array([2])
+    """
+    step = round(microseconds(every, "every"))
+    starts, stops, whose = [], [], []
+    for r in range(len(recordings)):
+        t = recordings[r].t
+        if len(t) == 0:
+            continue
+        first = int(t[0]) - int(t[0]) % step
+        cuts = int(recordings.starts[r]) + np.searchsorted(t, np.arange(first, int(t[-1]) + 1, step))
+        starts.append(cuts[:-1])
+        stops.append(cuts[1:])
+        whose += [r] * (len(cuts) - 1)
+    cut = recordings.cut(np.concatenate(starts), np.concatenate(stops))
+    return cut if recordings.labels is None else cut.with_labels(np.asarray(recordings.labels)[whose])

@@ -1,0 +1,60 @@
+"""Shares of the last layer's units in an event: for the delta rule and for evidence, see `timesurf.rule`.
+
+A softmax depends only on differences, so scores are enough: -dist^2 = 2 score + a number that is the same for all
+units. Lanes beyond the last unit have the score -AWAY, so their share is 0.
+"""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+
+from timesurf.engines.cpu.steps import compiled, inlined
+from timesurf.engines.cpu.vector import decayed
+from timesurf.rule import DOUBT
+
+AWAY = 1e30  # minus the score of a lane without a unit; large, and finite in float32
+_FACTORS = 64  # shares multiplied before a logarithm is taken: DOUBT to this power is still a float64
+
+
+@inlined
+def delta_gains(scores, begin, best, label, voted, slope, target, gains):
+    """r_n - q_n of every unit, to `gains`; the scores begin at `begin`, and `best` is the largest."""
+    F = gains.dtype.type
+    right, total, total_right = F(-AWAY), F(0), F(0)
+    for u in range(len(gains)):
+        score = scores[begin + u] if voted[u] == label else F(-AWAY)
+        right = score if score > right else right
+    for u in range(len(gains)):
+        gains[u] = decayed((scores[begin + u] - best) * slope)
+        total += gains[u]
+    for u in range(len(gains)):
+        near = decayed(min((scores[begin + u] - right) * slope, F(0)))
+        target[u] = near if voted[u] == label else F(0)
+        total_right += target[u]
+    for u in range(len(gains)):
+        gains[u] = target[u] / total_right - gains[u] / total
+
+
+@compiled
+def add_evidence(m, layer, layout, scores, fired, source, slope, evidence):
+    """Add log(share of the class + DOUBT) of a block's output events to the evidence of every class."""
+    lanes, units, voted = layer.lanes, layer.units, layout.voted
+    F = scores.dtype.type
+    share, of_class, product = np.empty(lanes, scores.dtype), np.empty(len(evidence)), np.ones(len(evidence))
+    for o in range(m):
+        begin = layer.score0 + source[o] * lanes
+        best, total = scores[begin + fired[source[o]]], F(0)
+        for u in range(lanes):
+            share[u] = decayed((scores[begin + u] - best) * slope)
+            total += share[u]
+        of_class[:] = 0.0
+        for u in range(units):
+            of_class[voted[u]] += share[u]
+        for c in range(len(product)):
+            product[c] *= of_class[c] / total + DOUBT
+        if o % _FACTORS == _FACTORS - 1 or o == m - 1:
+            for c in range(len(product)):
+                evidence[c] += log(product[c])
+            product[:] = 1.0

@@ -1,0 +1,197 @@
+"""Packets as they arrive: datagrams over UDP, and lines of CSV on standard input.
+
+Anybody can send to a port, and any program may write to a pipe. What holds no events is refused: reported to a
+function, or raised as an error. Places and times are checked where packets go, such as by a session.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.errors import EventError
+from timesurf.events import LATEST
+
+Array = NDArray[Any]
+Refuse = Callable[[str, int], None]  # called with a reason, and how many datagrams or lines were refused for it
+DTYPE = np.dtype([("x", "<u2"), ("y", "<u2"), ("t", "<i8"), ("p", "u1")])  # of a packet; t in us
+_WIRE = np.dtype({"names": ["x", "y", "t", "p"], "formats": ["<u2", "<u2", "<i8", "u1"], "offsets": [8, 10, 0, 12]})
+_DATAGRAM = 1 << 16  # bytes, at most
+_QUEUE = 4 << 20  # bytes that the system may hold for a socket, if it lets us: what a burst fills before any is lost
+_COUNT_LOST = 40  # SO_RXQ_OVFL, which Python does not name: Linux then reports how many datagrams it has lost
+_PATIENCE = 0.1  # s between two looks at whether the socket was closed
+_CHUNK = 1 << 16  # bytes read from a pipe at a time
+_LONGEST = 200  # bytes of a line
+_COLUMNS = (["t", "x", "y", "o"], ["t", "x", "y", "p"])
+
+
+class Datagrams:
+    """Packets of events that arrive at a UDP port, until it is closed: an iterator of arrays of dtype `DTYPE`.
+
+    A datagram holds 13 bytes per event, little-endian: t (8, us), x (2), y (2), on (1).
+
+    Parameters
+    ----------
+    name : str
+        What error messages call it.
+    address : tuple
+        Host and port.
+    refuse : callable, optional
+        Called with a reason for each datagram that holds no whole events; None: raise EventError.
+
+    Attributes
+    ----------
+    lost : int or None
+        Datagrams that the system has discarded because they came faster than they were read; None where it does not
+        count them.
+
+    """
+
+    def __init__(self, name: str, address: tuple[Any, ...], refuse: Refuse | None = None) -> None:
+        self.lost: int | None = None
+        self._name, self._refuse = name, refuse or _raise
+        self._buffer, self._open, self._reading = bytearray(_DATAGRAM), True, threading.Lock()
+        self._socket = socket.socket(socket.AF_INET6 if len(address) == 4 else socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _QUEUE)
+            if sys.platform == "linux":
+                self._socket.setsockopt(socket.SOL_SOCKET, _COUNT_LOST, 1)
+                self.lost = 0
+            self._socket.settimeout(_PATIENCE)
+            self._socket.bind(address)
+        except (OSError, OverflowError) as error:
+            self._socket.close()
+            raise EventError(f"{name} cannot be read: {error}.") from error
+
+    def __iter__(self) -> Datagrams:
+        return self
+
+    def __next__(self) -> Array:
+        while self._open:
+            try:
+                with self._reading:
+                    size, sender = self._receive()
+            except TimeoutError:
+                continue
+            except OSError as error:
+                if not self._open:
+                    break
+                raise EventError(f"{self._name} cannot be read: {error}.") from error
+            if size % _WIRE.itemsize:
+                self._refuse(
+                    f"{self._name}: a datagram of {size} bytes from {sender[0]}, and an event has {_WIRE.itemsize}.", 1
+                )
+            elif size:
+                return np.frombuffer(self._buffer, _WIRE, size // _WIRE.itemsize).astype(DTYPE)
+        raise StopIteration
+
+    def _receive(self) -> tuple[int, Any]:
+        """Wait for a datagram: its size, and who sent it."""
+        if self.lost is None:
+            return self._socket.recvfrom_into(self._buffer)
+        size, about, _, sender = self._socket.recvmsg_into([self._buffer], socket.CMSG_SPACE(4))
+        for level, kind, data in about:
+            if level == socket.SOL_SOCKET and kind == _COUNT_LOST:
+                self.lost += (struct.unpack("=I", data[:4])[0] - self.lost) % (1 << 32)  # the system counts in 32 bits
+        return size, sender
+
+    def close(self) -> None:
+        """Stop receiving."""
+        self._open = False
+        with self._reading:
+            self._socket.close()
+
+    def __enter__(self) -> Datagrams:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Lines:
+    """Packets of events read as CSV from a pipe as they are written, until it ends: an iterator as `Datagrams`.
+
+    The columns are t (us), x, y, on (0 or 1), with or without a line of names at the beginning.
+
+    Parameters
+    ----------
+    file : int
+        Descriptor of the pipe; 0 is standard input.
+    name : str
+        What error messages call it.
+    refuse : callable, optional
+        Called with a reason for lines that hold no event, and their number; None: raise EventError.
+
+    """
+
+    def __init__(self, file: int = 0, name: str = "standard input", refuse: Refuse | None = None) -> None:
+        from timesurf.io.lines import parse  # here, as importing numba takes a while
+
+        self._file, self._name, self._refuse, self._parse = file, name, refuse or _raise, parse
+        self._rest, self._line, self._skip, self._ended = b"", 0, False, False
+        self._limits, self._wrong = np.array([LATEST, 1 << 16, 1 << 16, 2]), np.zeros(2, np.int64)
+
+    def __iter__(self) -> Lines:
+        return self
+
+    def __next__(self) -> Array:
+        while not self._ended:
+            text = os.read(self._file, _CHUNK)
+            self._ended = not text
+            events = self._events(self._whole_lines(text or b"\n"))
+            if len(events):
+                return events
+        raise StopIteration
+
+    def _whole_lines(self, text: bytes) -> bytes:
+        """The lines that are complete with this text; the beginning of the next is kept."""
+        if self._skip:  # the end of a line that is too long
+            end = text.find(b"\n")
+            if end < 0:
+                return b""
+            text, self._skip = text[end + 1 :], False
+        whole, feed, self._rest = (self._rest + text).rpartition(b"\n")
+        if len(self._rest) > _LONGEST:
+            number = self._line + whole.count(b"\n") + len(feed) + 1
+            self._rest, self._skip = b"", True
+            self._refuse(f"{self._name}, line {number} has more than {_LONGEST} bytes.", 1)
+        return whole + feed
+
+    def _events(self, text: bytes) -> Array:
+        if self._line == 0 and text:
+            first, _, others = text.partition(b"\n")
+            names = first.decode("ascii", "replace").strip()
+            if "," in names and all(part.strip().isidentifier() for part in names.split(",")):
+                check_header(names, self._name)
+                text, self._line = others, 1
+        events = np.empty((text.count(b"\n") + 1, 4), np.int64)
+        found, number, refused = self._parse(np.frombuffer(text, np.uint8), self._limits, events, self._wrong)
+        begin, at = self._wrong.tolist()
+        at, self._line = self._line + at + 1, self._line + number
+        if refused:
+            line = text[begin : text.index(b"\n", begin)][:40].decode("ascii", "backslashreplace")
+            self._refuse(f"{self._name}, line {at} is {line!r}: t,x,y,on are needed (us, pixels, 0 or 1).", refused)
+        packet = np.empty(found, DTYPE)
+        for column, name in enumerate(("t", "x", "y", "p")):
+            packet[name] = events[:found, column]
+        return packet
+
+
+def check_header(names: str, source: Any) -> None:
+    """Refuse CSV whose columns are not t, x, y and on (or p), in this order."""
+    if [name.strip()[:1].lower() for name in names.split(",")] not in _COLUMNS:
+        raise EventError(
+            f"{source} has the columns {names!r}: t,x,y,on are needed, in this order (us, pixels, 0 or 1)."
+        )
+
+
+def _raise(reason: str, _: int) -> None:
+    raise EventError(reason)

@@ -1,0 +1,255 @@
+"""Settings from the data: a network and its training, chosen by one look at the recordings.
+
+Times are multiples of the rhythm of the recordings, sizes follow from their field, rates from how many there are:
+
+::
+
+    own interval      median time between two events of the same pixel (or channel) and polarity
+    window            a quarter of the field, odd, from 5 to 9 pixels (in one dimension up to 65)
+    tau               4 x own interval: an edge and its wake, not the whole past
+    places            about 16 per dimension in 1-D, 12 in 2-D, 6 in 3-D: stride = field / places
+    coarser strides   a third of the places, or none (stride="field"), only if a probe is clearly better with them
+    tau of the last   1/8 of a recording, at most 16 x the mean interval of the layer's own entries
+    temperature       8 / mean squared distance between the classes' mean surfaces
+    alpha             0.05 per recording, spread over its events; less where a batch has more recordings than classes
+    batch             one recording per class, 16 to 64
+    passes            16,000 recordings in all, 10 to 60 passes
+
+The hidden layer is the k-means of its surfaces, and rests; the last layer learns by the delta rule. Nothing in here
+knows a data set, a sensor or a clock.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.engines import Engine, Options, Parameters, choose, pack
+from timesurf.errors import EventError, SettingError
+from timesurf.events import Recordings
+from timesurf.inference import class_numbers, emitted
+from timesurf.layers import Full, Layer, Window, stack
+from timesurf.learning.probe import clearly_better, cross_validated
+from timesurf.learning.rhythm import durations, intervals
+from timesurf.learning.start import first_centroids, mean_surface, with_layer
+from timesurf.rule import Rule
+from timesurf.times import readable
+
+Array = NDArray[Any]
+Strides = tuple[int, ...] | Literal["field"]
+
+LOOKED_AT = 100  # recordings: enough for a median interval
+PROBED = 400  # recordings: ridge regression takes their number cubed
+PROBED_EVENTS = 3_000_000  # as many recordings as hold so many events
+PLACES = {1: 16, 2: 12, 3: 6}  # per dimension
+LARGEST_SURFACE = 1 << 12  # entries that a hidden unit may look at
+LARGEST_FIELD = 1 << 22  # entries of the last layer, times classes
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """What was chosen for some recordings.
+
+    Attributes
+    ----------
+    layers : tuple of Window and Full
+        From the input up.
+    rule : Rule
+        How they learn.
+    fitting : dict
+        Arguments of `Network.fit`: passes, batch_size, start and so on.
+    why : tuple of str
+        One line per choice, for people.
+    """
+
+    layers: tuple[Layer, ...]
+    rule: Rule
+    fitting: dict[str, Any]
+    why: tuple[str, ...]
+
+
+def law(
+    recordings: Recordings, *, engine: str | Engine = "cpu", threads: int | None = None, seed: int | None = 0
+) -> Law:
+    """Choose a network and its training for recordings.
+
+    Parameters
+    ----------
+    recordings : Recordings
+        To learn from; those with labels are looked at.
+    engine, threads
+        What computes, on how many cores.
+    seed : int, optional
+        Draws the recordings that are looked at.
+
+    Returns
+    -------
+    Law
+        Layers, rule, and arguments of `Network.fit`.
+
+    Raises
+    ------
+    EventError
+        If there is nothing to learn from: no labels, or no events.
+    """
+    known = recordings[np.flatnonzero(recordings.labelled)]
+    if len(known) == 0 or not known.counts.any():
+        raise EventError("There are no labelled recordings with events: settings cannot be chosen from the data.")
+    rng = np.random.default_rng(seed)
+    some = known[np.sort(rng.permutation(len(known))[:LOOKED_AT])]
+    rests, lasting = intervals(some.entries(), some.t, some.counts), durations(some.t, some.counts)
+    duration = max(float(np.median(lasting)), 1.0)
+    rest = float(np.median(rests)) if len(rests) else duration / 10
+    events = max(float(np.median(known.counts[known.counts > 0])), 1.0)
+    classes, sides = len(known.classes), [n for n in known.field if n > 1]
+    rhythm = f"fires every {readable(round(rest))}, a recording lasts {readable(round(duration))}"
+    why = [f"rhythm: the same pixel or channel {rhythm}"]
+    batch = int(np.clip(classes, 16, 64))
+    rule = Rule(alpha=0.0, beta=0.0, gamma=0.0, delta=0.0, last="delta")
+    fitting: dict[str, Any] = {
+        "passes": int(np.clip(round(16_000 / len(known)), 10, 60)),
+        "batch_size": batch,
+        "decay": True,
+        "start": "quick",
+        "margin": math.inf,
+        "sample": max(500, 2 * classes),
+        "if_diverged": "back",
+    }
+    if not sides:
+        last = Full(tau=min(duration / 8, 16 * rest))
+        layers: tuple[Layer, ...] = (last,)
+        why.append(f"no places: a single layer on {known.polarities} polarities, tau {readable(float(last.tau))}")
+        computes = choose(engine, stack(layers, known.field, known.polarities, classes))
+        probed = _sample(known, rng)
+        temperature = _temperature(
+            _mean_surfaces(computes, probed, float(last.tau)), class_numbers(known.classes, probed)
+        )
+    else:
+        window = _window(known, sides, rest, why)
+        layers, temperature = _pooled(known, window, duration, engine, Options("float32", threads), rng, why)
+    alpha = 0.05 * min(1.0, classes / batch) / events
+    rule = replace(rule, alpha=(*[0.0] * (len(layers) - 1), alpha), temperature=temperature)
+    passes = f"{fitting['passes']} passes over {len(known):,} recordings in batches of {batch}"
+    why.append(f"training: alpha {alpha:.2g} per event, {passes}")
+    return Law(layers, rule, fitting, tuple(why))
+
+
+def _window(recordings: Recordings, sides: list[int], rest: float, why: list[str]) -> Window:
+    """The hidden layer, without a stride yet."""
+    quarter = int(min(sides)) // 4
+    most = 65 if len(sides) == 1 else 9 if len(sides) == 2 else 5
+    size = int(np.clip(quarter + 1 - quarter % 2, 5, most))
+    while size > 1 and size ** len(sides) * recordings.polarities > LARGEST_SURFACE:
+        size -= 2
+    if recordings.polarities > LARGEST_SURFACE:
+        raise SettingError(
+            f"{recordings.polarities:,} polarities are too many for a default network (at most {LARGEST_SURFACE:,}): "
+            "merge polarities, or give layers."
+        )
+    units = 64 if len(sides) == 1 else 128
+    units = int(np.clip(int(recordings.counts.sum()) // 20, 1, units))
+    why.append(f"hidden layer: {units} units over {size} pixels per dimension, tau {readable(round(4 * rest))}")
+    return Window(size, units=units, tau=max(4 * rest, 1.0))
+
+
+def _pooled(
+    known: Recordings,
+    window: Window,
+    duration: float,
+    engine: str | Engine,
+    options: Options,
+    rng: np.random.Generator,
+    why: list[str],
+) -> tuple[tuple[Layer, ...], float]:
+    """Hidden and last layer with the stride between them, and the temperature of the last."""
+    classes = len(known.classes)
+    stages = stack([window, Full(tau=1)], known.field, known.polarities, classes)
+    computes = choose(engine, stages)
+    some = _sample(known, rng)
+    label = class_numbers(known.classes, some)
+    batch = pack(some, label)
+    centroids = first_centroids(computes, stages, 0, Parameters(), batch, rng, "quick", range(window.units or 1), 0.0)
+    hidden = with_layer(Parameters(), centroids)
+    fine = emitted(computes, stages[:1], hidden, some, options, 0)
+    best: tuple[float, Strides, float, float] | None = None
+    tried = []
+    for stride in _strides(known.field):
+        coarse = _divided(fine, stride)
+        if math.prod(coarse.field) * coarse.polarities * classes > LARGEST_FIELD and stride != "field":
+            continue
+        rests = intervals(coarse.entries(), coarse.t, coarse.counts)
+        tau = min(duration / 8, 16 * float(rests.mean())) if len(rests) else duration / 8
+        means = _mean_surfaces(computes, coarse, tau)
+        accuracy = cross_validated(means, label, rng)
+        tried.append(f"{_named(stride)} {accuracy:.1%}")
+        if best is None or clearly_better(accuracy, best[0], len(label)):
+            best = accuracy, stride, tau, _temperature(means, label)
+    assert best is not None
+    _, stride, tau, temperature = best
+    why.append(f"stride: {_named(stride)} (probe: {', '.join(tried)}); last layer: tau {readable(round(tau))}")
+    return (replace(window, stride=stride), Full(tau=max(tau, 1.0))), temperature
+
+
+def _sample(known: Recordings, rng: np.random.Generator) -> Recordings:
+    """Recordings to probe with, of all classes in turn, as many as take seconds."""
+    label = class_numbers(known.classes, known)
+    shuffled = rng.permutation(len(known))
+    turn = np.empty(len(known), dtype=np.int64)
+    for c in np.unique(label):
+        mine = shuffled[label[shuffled] == c]
+        turn[mine] = np.arange(len(mine))
+    order = np.argsort(turn[shuffled], kind="stable")
+    order = shuffled[order][:PROBED]
+    enough = int(np.searchsorted(np.cumsum(known.counts[order]), PROBED_EVENTS)) + 1
+    least = min(2 * len(known.classes), len(order))
+    return known[np.sort(order[: max(enough, least)])]
+
+
+def _strides(field: tuple[int, ...]) -> list[Strides]:
+    """Strides to try, from fine to coarse."""
+    places = PLACES.get(len([n for n in field if n > 1]), 4)
+    found: list[Strides] = []
+    for each in (places, places // 3):
+        stride = tuple(max(1, round(n / each)) for n in field)
+        if stride not in found:
+            found.append(stride)
+    return [*found, "field"]
+
+
+def _named(stride: Strides) -> str:
+    return "all places as one" if stride == "field" else " x ".join(map(str, stride))
+
+
+def _divided(fine: Recordings, stride: Strides) -> Recordings:
+    """The same events on a coarser field."""
+    layer = Window(1, tau=1, stride=stride)
+    return Recordings(
+        layer.output(fine.coords),  # type: ignore[arg-type]  # works on arrays as on numbers
+        fine.t,
+        fine.p,
+        fine.offsets,
+        field=layer.output_field(fine.field),
+        polarities=fine.polarities,
+        labels=fine.labels,
+    )
+
+
+def _mean_surfaces(engine: Engine, recordings: Recordings, tau: float) -> Array:
+    """The mean surface of each recording over its whole field."""
+    (stage,) = stack([Full(units=1, tau=max(tau, 1.0))], recordings.field, recordings.polarities)
+    rows = [
+        mean_surface(engine, (stage,), Parameters(), pack(recordings[r])).ravel().astype(np.float32)
+        for r in range(len(recordings))
+    ]
+    return np.array(rows)
+
+
+def _temperature(means: Array, label: Array) -> float:
+    """8 / mean squared distance between the mean surfaces of two classes."""
+    of_class = np.array([means[label == c].mean(axis=0) for c in np.unique(label)])
+    apart = 2 * float(((of_class - of_class.mean(axis=0)) ** 2).sum(axis=1).mean())
+    return float(np.clip(8 / max(apart, 1e-12), 1e-6, 1e6))

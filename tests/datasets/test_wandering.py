@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+from timesurf import Recordings, SettingError
+from timesurf.datasets import wandering
+
+
+@pytest.fixture(scope="module")
+def thing():
+    return Recordings([[0, 1, 2], [0, 0, 3]], t=[0, 500, 900], field=(3, 4), polarities=2, labels=["thing"])
+
+
+def test_copies_stay_on_the_field_and_in_order(thing):
+    (one,) = (wandering.wander(thing, field=(40, 30), duration="1 s", noise=100, seed=1),)
+    assert one.field == (40, 30)
+    assert one.labels.tolist() == ["thing"]
+    assert (np.diff(one.t) >= 0).all()
+    assert one.t.max() < 1_000_000
+    assert np.ptp(one.coords[0]) > 20  # it moves
+
+
+def test_a_seed_gives_the_same_ways(thing):
+    a, b, c = (wandering.wander(thing, field=(40, 30), duration="1 s", seed=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(a.t, b.t)
+    assert len(a.t) != len(c.t) or (a.t != c.t).any()
+
+
+def test_a_thing_larger_than_the_field_is_refused(thing):
+    with pytest.raises(SettingError, match="cannot wander"):
+        wandering.wander(thing, field=(2, 30))
+
+
+def test_pieces_hold_the_events_of_their_time_and_the_label_of_their_recording(thing):
+    long = wandering.wander(thing, field=(40, 30), duration="3 s", noise=0, seed=1)
+    cut = wandering.pieces(long, "1 s")
+    assert len(cut) == 2  # what is left over makes no piece
+    assert cut.labels.tolist() == ["thing"] * 2
+    assert cut[0].t.max() < 1_000_000 <= cut[1].t.min()

@@ -1,0 +1,218 @@
+"""`timesurf stream` in a process of its own, with a real socket or pipe: it survives bad input and writes results."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from timesurf import Network
+from timesurf.bench import workloads
+
+WIRE = np.dtype([("t", "<i8"), ("x", "<u2"), ("y", "<u2"), ("on", "u1")])
+HOUR = 3_600_000_000
+GARBLED = b"x" * 17
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes of POSIX")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    data = workloads.strokes(4, events=300, field=(8, 8))
+    path = tmp_path_factory.mktemp("model") / "n.tsf"
+    workloads.started(workloads.NMNIST, data).save(path)
+    return path
+
+
+class Stream:
+    """The command, what it has printed so far, and a socket to send to it."""
+
+    def __init__(self, model, folder, source, *options):
+        self.out, self.json = folder / "adapted.tsf", folder / "s.json"
+        command = [sys.executable, "-m", "timesurf", "stream", model, "--from", source, "--adapt", "--out", self.out]
+        self.process = subprocess.Popen(
+            [*map(str, command), "--json", str(self.json), *options],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**os.environ, "COLUMNS": "200"},
+        )  # fmt: skip
+        self.lines = []
+        self.listener = threading.Thread(target=self._listen, daemon=True)
+        self.listener.start()
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+    def _listen(self):
+        with self.process.stdout as printed:
+            for line in printed:
+                self.lines.append(line.decode())
+
+    def wait_for(self, sign, meanwhile=lambda: None):
+        deadline = time.monotonic() + 60
+        while not any(re.search(sign, line) for line in self.lines):
+            assert self.process.poll() is None, "".join(self.lines)
+            assert time.monotonic() < deadline, "".join(self.lines)
+            meanwhile()
+            time.sleep(0.05)
+
+    def wait_for_refusals(self, least):
+        """Until so many packets were refused; garbled ones are sent meanwhile, so that a line about it is printed."""
+        self.wait_for(
+            rf"^({'|'.join(map(str, range(least, least + 500)))}) packets refused", lambda: self.send(GARBLED)
+        )
+
+    def send(self, *datagrams):
+        for one in datagrams:
+            self.socket.sendto(one, ("127.0.0.1", self.port))
+
+    def end(self, sign=None):
+        if sign is not None:
+            self.process.send_signal(sign)
+        code = self.process.wait(30)
+        self.listener.join(5)
+        said = "".join(self.lines)
+        assert "Traceback" not in said, said
+        return code, said, json.loads(self.json.read_text())
+
+
+@contextmanager
+def running(*about):
+    stream = Stream(*about)
+    try:
+        yield stream
+    finally:
+        stream.process.kill()
+        stream.process.wait(10)
+        stream.listener.join(10)
+        stream.process.stdin.close()
+        stream.socket.close()
+
+
+@contextmanager
+def listening(model, folder, *options):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with running(model, folder, f"udp://127.0.0.1:{port}", *options) as stream:
+        stream.port = port
+        stream.wait_for("Listening on")
+        yield stream
+
+
+def datagram(*times, x=3):
+    events = np.zeros(len(times), WIRE)
+    events["x"], events["t"] = x, np.array(times, np.uint64).astype(np.int64)
+    return events.tobytes()
+
+
+def assert_sane(path):
+    for units in Network.load(path).parameters:
+        assert np.isfinite(units.centroids).all()
+        assert abs(units.centroids).max() < 10
+
+
+def test_bad_datagrams_are_refused_counted_and_shown_and_the_session_goes_on(model, tmp_path):
+    with listening(model, tmp_path) as stream:
+        stream.send(datagram(10, 20, 30), GARBLED, datagram(40, x=99), datagram(2**62), datagram(2**63 - 1))
+        stream.send(datagram(2**64 - 1), datagram(5), datagram(50, 60), b"\xff" * 13 * 40, datagram(70))
+        stream.wait_for_refusals(7)
+        stream.send(datagram(80, x=99))
+        stream.wait_for("x = 99 is off the field", lambda: stream.send(datagram(80, x=99)))
+        code, said, result = stream.end(signal.SIGTERM)
+    assert code == 0, said
+    assert result["events"] == 6
+    assert result["refused"] >= 8
+    assert result["refused_reason"]
+    assert result["lost_datagrams"] == (0 if sys.platform == "linux" else None)
+    assert (result["ended_by"], result["dropped"], result["restarts"]) == ("SIGTERM", 0, 0)
+    assert max(result["kept_by_layer"]) <= 1
+    assert re.search(r"refused .*packets, the latest", said)
+    assert_sane(stream.out)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_model_and_figures_are_written_when_a_signal_ends_it(model, tmp_path, sign):
+    with listening(model, tmp_path) as stream:
+        stream.send(datagram(10, 20, 30), GARBLED)
+        stream.wait_for("1 packets refused")
+        code, said, result = stream.end(sign)
+    assert code == 0, said
+    assert (result["events"], result["ended_by"]) == (3, sign.name)
+    assert_sane(stream.out)
+
+
+def test_a_stray_time_does_not_make_it_deaf_and_a_new_clock_begins_a_new_stream(model, tmp_path):
+    with listening(model, tmp_path) as stream:
+        stream.send(datagram(2**61), datagram(10), datagram(11), datagram(12))  # even the first may be a stray
+        stream.wait_for_refusals(1)
+        stream.send(datagram(50 * HOUR), datagram(13))
+        stream.send(datagram(60 * HOUR), datagram(60 * HOUR + 1), datagram(60 * HOUR + 2))
+        stream.wait_for_refusals(30)
+        code, said, result = stream.end(signal.SIGTERM)
+    assert code == 0, said
+    assert result["events"] == 1 + 2 + 1 + 2  # each new clock costs one packet
+    assert result["restarts"] == 2
+    assert_sane(stream.out)
+
+
+def test_a_jump_can_be_refused_for_good(model, tmp_path):
+    with listening(model, tmp_path, "--on-jump", "refuse", "--jump", "1 s") as stream:
+        stream.send(datagram(10), datagram(HOUR), datagram(HOUR), datagram(HOUR), datagram(20))
+        stream.wait_for_refusals(4)
+        code, said, result = stream.end(signal.SIGTERM)
+    assert code == 0, said
+    assert (result["events"], result["restarts"]) == (2, 0)
+
+
+def test_bad_lines_are_refused_one_by_one(model, tmp_path):
+    with running(model, tmp_path, "-") as stream:
+        text = "t,x,y,on\n10,1,2,1\nnonsense\n12,99,2,1\n13,1,2,0\n5,1,2,0\n14,1,2,1,1\n15,1,2,1"
+        stream.process.stdin.write(text.encode())
+        stream.process.stdin.close()
+        code, said, result = stream.end()
+    assert code == 0, said
+    assert (result["events"], result["refused"], result["ended_by"]) == (3, 4, "end of input")
+    assert_sane(stream.out)
+
+
+def test_input_of_which_nothing_is_valid_ends_with_an_error_and_the_figures(model, tmp_path):
+    with running(model, tmp_path, "-") as stream:
+        stream.process.stdin.write(b"\x00\xff" * 5000 + b"\n1,2\n")
+        stream.process.stdin.close()
+        code, said, result = stream.end()
+    assert code == 2
+    assert "all packets were refused" in said
+    assert (result["events"], result["refused"]) == (0, 2)
+
+
+def test_results_are_written_when_nobody_reads_its_output(model, tmp_path):
+    reads, writes = os.pipe()
+    os.close(reads)
+    command = [sys.executable, "-m", "timesurf", "stream", model, "--from", "-", "--adapt"]
+    command += ["--out", tmp_path / "adapted.tsf", "--json", tmp_path / "s.json"]
+    with open(writes, "wb") as nobody:
+        process = subprocess.run(
+            list(map(str, command)), input=b"10,1,2,1\n11,1,2,1\n", stdout=nobody, stderr=subprocess.PIPE, check=False,
+            timeout=60,
+        )  # fmt: skip
+    assert b"Traceback" not in process.stderr, process.stderr
+    assert json.loads((tmp_path / "s.json").read_text())["events"] == 2
+    assert_sane(tmp_path / "adapted.tsf")
+
+
+def test_results_are_written_when_the_source_fails(model, tmp_path):
+    pytest.importorskip("faery", reason="faery is an extra: pip install 'timesurf[formats]'")
+    rows = [f"{t},1,2,1" for t in range(200_000)]
+    (tmp_path / "a.csv").write_text("\n".join(["t,x,y,on", *rows, "nonsense"]) + "\n")
+    with running(model, tmp_path, tmp_path / "a.csv") as stream:
+        code, said, result = stream.end()
+    assert code == 2
+    assert "a.csv cannot be read" in said
+    assert result["events"] > 0
+    assert result["ended_by"].startswith("EventError: ")
+    assert_sane(stream.out)
