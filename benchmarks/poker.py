@@ -1,4 +1,4 @@
-"""Suits of playing cards, POKER-DVS, classified by the preset that `timesurf train` uses by default: five folds.
+"""Suits of playing cards, POKER-DVS, classified by the preset `camera`: five folds.
 
 Run: python benchmarks/poker.py poker_dvs_100.npz [JSON file]
 """
