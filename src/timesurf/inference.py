@@ -98,9 +98,13 @@ def infer(
     if isinstance(engine, TakesDataSet):
         return engine.infer_all(stages, parameters, recordings, options)
     whole = Outcome.blank(stages, recordings.counts)
+    if options.temperature > 0:
+        whole.evidence = np.zeros(whole.votes.shape)
     for part in parts(recordings, None):
         found = engine.infer(stages, parameters, pack(recordings[part]), options)
         whole.kept[part], whole.votes[part] = found.kept, found.votes
+        if whole.evidence is not None and found.evidence is not None:
+            whole.evidence[part] = found.evidence
     return whole
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from timesurf import Full, Recordings, Rule, SettingError, Window
-from timesurf.engines import Options, Parameters, pack, reference
+from timesurf import Full, Recordings, Rule, SettingError, Window, inference
+from timesurf.engines import Options, Parameters, load, pack, reference
 from timesurf.layers import stack
 from timesurf.rule import DOUBT, delta_gains, shares
 
@@ -123,3 +123,16 @@ def test_evidence_by_hand():
 def test_a_rule_that_is_none_is_refused(wrong):
     with pytest.raises(SettingError, match=next(iter(wrong))):
         replace(Rule(), **wrong)
+
+
+@pytest.mark.parametrize("engine", ["cpu", "reference"])
+def test_evidence_of_many_recordings_is_that_of_each(engine, monkeypatch):
+    monkeypatch.setattr(inference, "_EVENTS_AT_ONCE", 1)  # one recording at a time
+    stages = stack([Full(tau=1000)], (2,), 1, classes=2)
+    parameters = Parameters.of([np.array([[1.0, 0.0], [0.0, 1.0]]).reshape(2, 2, 1)], [np.full(2, np.inf)])
+    three = Recordings([[0, 1, 1]], t=[0, 1, 2], offsets=[0, 1, 2, 3], field=(2,))
+    outcome = inference.infer(load(engine), stages, parameters, three, Options(temperature=1.5))
+    alone = [
+        reference.infer(stages, parameters, pack(three[r]), Options(temperature=1.5)).evidence[0] for r in range(3)
+    ]
+    np.testing.assert_allclose(outcome.evidence, alone, rtol=1e-6)
