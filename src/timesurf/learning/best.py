@@ -93,9 +93,9 @@ def _train(
     check(validation=validation, patience=patience, if_diverged=if_diverged)
     rng = shuffler(network)
     state = TrainingState(dict(rng.bit_generator.state))
-    how = asdict(schedule) | {
+    how = {"recordings": recordings.fingerprint()} | asdict(schedule) | {
         "validation": validation.fingerprint() if isinstance(validation, Recordings) else validation,
-        "patience": patience, "if_diverged": if_diverged, "recordings": recordings.fingerprint(),
+        "patience": patience, "if_diverged": if_diverged,
     }  # fmt: skip
     if checkpoints:
         checkpoints.open(resume=resume)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -179,7 +180,8 @@ def _layer(layer: Layer) -> str:
     kind = about.pop("kind")
     first = [repr(about.pop(name)) for name in ("size", "shape") if name in about]
     times = {name: _time(about.pop(name)) for name in ("tau", "feedback_tau")}
-    rest = _arguments({name: value for name, value in about.items() if value is not None} | times)
+    usual = {field.name: field.default for field in fields(layer)}
+    rest = _arguments({name: value for name, value in about.items() if value != usual[name]} | times)
     return f"{kind}({', '.join([*first, rest])})"
 
 
