@@ -165,12 +165,17 @@ def _groups(sizes: dict[str, int]) -> Iterator[list[str]]:
 
 
 def _each(client: Any, groups: list[list[str]], task: tuple[Any, ...]) -> Iterator[tuple[list[str], Any]]:
-    """Results of all groups in the order they finish; at most two tasks per thread are submitted at a time."""
+    """Results of all groups in the order they finish; at most two tasks per thread are submitted at a time.
+
+    A file during which workers died several times is tried once more with nothing else running: only then is it certain
+    that they did not die of another file.
+    """
     from distributed import KilledWorker, as_completed
 
     call, *about = task
     ahead = deque((group, _TRIES) for group in groups)
     running: dict[Any, tuple[list[str], int]] = {}
+    suspects: list[list[str]] = []
     queue = as_completed([])
     while ahead or running:
         while ahead and len(running) < 2 * max(sum(client.nthreads().values()), 1):
@@ -188,9 +193,14 @@ def _each(client: Any, groups: list[list[str]], task: tuple[Any, ...]) -> Iterat
             ahead.append((group, tries - 1))
         except KilledWorker:  # workers died during this task, or during another they were running
             if tries == 1:
-                yield group, (0, 0, {group[0]: "workers died while reading it, possibly out of memory."})
+                suspects += [[name] for name in group]
             else:
                 ahead.extend(([name], tries - 1) for name in group)
+    for group in suspects:
+        try:
+            yield group, client.submit(call, *about, group, pure=False).result()
+        except KilledWorker:
+            yield group, (0, 0, {group[0]: "workers died while reading it, possibly out of memory."})
 
 
 def _decide(network: Network, root: str, store: _Store, names: list[str]) -> tuple[int, int, dict[str, str]]:
