@@ -95,6 +95,9 @@ class Engine(Protocol):
         ...
 
 
+# The signatures of these protocols stand again in the engines that have them: mypy compares the two, see below.
+
+
 @runtime_checkable
 class TakesDataSet(Protocol):
     """Infers over recordings; events that travel stay with the engine from call to call."""
