@@ -9,7 +9,7 @@ from timesurf import EventError, Full, Network, Recordings, SettingError, Sup3rC
 from timesurf.datasets import sentences
 from timesurf.learning.law import law
 from timesurf.learning.probe import clearly_better, cross_validated
-from timesurf.learning.rhythm import durations, intervals
+from timesurf.learning.rhythm import intervals
 
 
 def flashes(field, classes=3, recordings=24, events=60, step=100, polarities=1, seed=0):
@@ -33,8 +33,11 @@ def test_intervals_are_of_one_entry_in_one_recording():
     assert intervals(entry, t, np.array([4, 1])).tolist() == [10]  # the pair at the same time is left out
 
 
-def test_durations_of_recordings_without_events_are_left_out():
-    assert durations(np.array([4, 9]), np.array([0, 2, 0])).tolist() == [5]
+def test_recordings_without_events_do_not_shorten_the_duration():
+    data = flashes((20, 20))
+    empty = np.concatenate([data.offsets, np.full(40, data.offsets[-1])])
+    more = Recordings(data.coords, data.t, data.p, empty, field=data.field, labels=np.arange(64) % 3)
+    assert law(more, seed=0).why[0] == law(data, seed=0).why[0]
 
 
 @pytest.mark.parametrize("factor", [1, 1000])

@@ -20,6 +20,7 @@ from timesurf.datasets import digits, sentences, wandering
 from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.io import npz
+from timesurf.learning import split
 from timesurf.network import Network
 from timesurf.results import machine
 
@@ -36,16 +37,12 @@ class Split(NamedTuple):
 
 def _fold(recordings: Recordings, seed: int, folds: int) -> Split:
     """One of so many random folds, each with its share of every class."""
-    labels, rng = np.asarray(recordings.labels), np.random.default_rng(0)
-    fold = np.empty(len(labels), dtype=np.int64)
-    for c in np.unique(labels):
-        mine = rng.permutation(np.flatnonzero(labels == c))
-        fold[mine] = (np.arange(len(mine)) + rng.integers(folds)) % folds
-    held = fold == seed % folds
-    return Split(recordings[np.flatnonzero(~held)], recordings[np.flatnonzero(held)])
+    fold = split.folds(np.asarray(recordings.labels), folds, np.random.default_rng(0))
+    return _by(recordings, fold == seed % folds)
 
 
 def _by(recordings: Recordings, held: Array) -> Split:
+    """Train on all recordings but these, test on these."""
     return Split(recordings[np.flatnonzero(~held)], recordings[np.flatnonzero(held)])
 
 
@@ -119,19 +116,19 @@ def rows(
         row: dict[str, Any] = {"data": name, "default": [], "kept": [], "counts_1": [], "counts_8": [], "seconds": []}
         try:
             for seed in range(seeds):
-                split = make(folder, seed)
+                train, test = make(folder, seed)
                 report(f"{name}, seed {seed}: training")
                 began = time.perf_counter()
-                network = Network.for_data(split.train, engine=engine, seed=seed).fit(split.train)
+                network = Network.for_data(train, engine=engine, seed=seed).fit(train)
                 row["seconds"].append(time.perf_counter() - began)
-                figures = network.evaluate(split.test)
+                figures = network.evaluate(test)
                 row["default"].append(figures["recording_accuracy"])
                 row["kept"].append(figures["kept"])
-                row["recordings"] = [len(split.train), len(split.test)]
+                row["recordings"] = [len(train), len(test)]
                 row["why"] = [] if network.law is None else list(network.law.why)
                 for stretches in (1, 8):
                     report(f"{name}, seed {seed}: counts in {stretches} stretches")
-                    row[f"counts_{stretches}"].append(counts.classified(split.train, split.test, stretches))
+                    row[f"counts_{stretches}"].append(counts.classified(train, test, stretches))
         except EventError as error:
             report(str(error))
             continue

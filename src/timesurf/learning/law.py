@@ -34,7 +34,7 @@ from timesurf.events import Recordings
 from timesurf.inference import class_numbers, emitted
 from timesurf.layers import Full, Layer, Window, stack
 from timesurf.learning.probe import clearly_better, cross_validated
-from timesurf.learning.rhythm import durations, intervals
+from timesurf.learning.rhythm import intervals
 from timesurf.learning.start import first_centroids, mean_surface, with_layer
 from timesurf.rule import Rule
 from timesurf.times import readable
@@ -101,8 +101,8 @@ def law(
         raise EventError("There are no labelled recordings with events: settings cannot be chosen from the data.")
     rng = np.random.default_rng(seed)
     some = known[np.sort(rng.permutation(len(known))[:LOOKED_AT])]
-    rests, lasting = intervals(some.entries(), some.t, some.counts), durations(some.t, some.counts)
-    duration = max(float(np.median(lasting)), 1.0)
+    rests, (first, last) = intervals(some.entries(), some.t, some.counts), some.spans()
+    duration = max(float(np.median((last - first)[some.counts > 0])), 1.0)
     rest = float(np.median(rests)) if len(rests) else duration / 10
     events = max(float(np.median(known.counts[known.counts > 0])), 1.0)
     classes, sides = len(known.classes), [n for n in known.field if n > 1]
@@ -120,14 +120,12 @@ def law(
         "if_diverged": "back",
     }
     if not sides:
-        last = Full(tau=min(duration / 8, 16 * rest))
-        layers: tuple[Layer, ...] = (last,)
-        why.append(f"no places: a single layer on {known.polarities} polarities, tau {readable(float(last.tau))}")
+        tau = min(duration / 8, 16 * rest)
+        layers: tuple[Layer, ...] = (Full(tau=tau),)
+        why.append(f"no places: a single layer on {known.polarities} polarities, tau {readable(tau)}")
         computes = choose(engine, stack(layers, known.field, known.polarities, classes))
         probed = _sample(known, rng)
-        temperature = _temperature(
-            _mean_surfaces(computes, probed, float(last.tau)), class_numbers(known.classes, probed)
-        )
+        temperature = _temperature(_mean_surfaces(computes, probed, tau), class_numbers(known.classes, probed))
     else:
         window = _window(known, sides, rest, why)
         layers, temperature = _pooled(known, window, duration, engine, Options("float32", threads), rng, why)

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timesurf.learning import split
+
 Array = NDArray[Any]
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)  # of ridge regression, in units of the mean squared length of a surface
 
@@ -48,10 +50,7 @@ def cross_validated(surfaces: Array, label: Array, rng: np.random.Generator, fol
     kernel /= max(np.trace(kernel) / len(kernel), 1e-30)
     classes, label = np.unique(label, return_inverse=True)
     target = np.eye(len(classes))[label] - 1 / len(classes)
-    fold = np.empty(len(label), dtype=np.int64)
-    for c in range(len(classes)):
-        mine = rng.permutation(np.flatnonzero(label == c))
-        fold[mine] = (np.arange(len(mine)) + rng.integers(folds)) % folds
+    fold = split.folds(label, folds, rng)
     right = np.zeros(len(PENALTIES))
     for k in np.unique(fold):
         learn, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)

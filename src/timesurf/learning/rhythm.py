@@ -1,6 +1,6 @@
-"""The rhythm of recordings: how long an entry of a field rests between two events, how long a recording lasts.
+"""The rhythm of recordings: how long an entry of a field rests between two events.
 
-All times that a network needs are multiples of these two, so nothing depends on the clock of a sensor.
+Together with how long recordings last, all times that a network needs are multiples of it: nothing depends on a clock.
 """
 
 from __future__ import annotations
@@ -40,18 +40,4 @@ def intervals(entry: Array, t: Array, counts: Array) -> Array:
     same = (np.diff(entry[order]) == 0) & (np.diff(recording[order]) == 0)
     apart = np.diff(t[order])[same]
     found: Array = apart[apart > 0]
-    return found
-
-
-def durations(t: Array, counts: Array) -> Array:
-    """From the first to the last event of each recording that has any, us.
-
-    Examples
-    --------
-    >>> durations(np.array([5, 9, 100]), np.array([2, 0, 1]))
-    array([4, 0])
-    """
-    ends = np.cumsum(counts)
-    some = counts > 0
-    found: Array = t[ends[some] - 1] - t[(ends - counts)[some]]
     return found

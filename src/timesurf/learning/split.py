@@ -117,3 +117,18 @@ def hold_out(label: Array, share: float, rng: np.random.Generator) -> tuple[Arra
         mine = rng.permutation(np.flatnonzero(label == c))
         held[mine[: min(max(round(share * len(mine)), 1), len(mine) - 1)]] = True
     return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def folds(label: Array, number: int, rng: np.random.Generator) -> Array:
+    """The fold of each recording, for cross-validation: each fold has its share of every class.
+
+    Examples
+    --------
+    >>> np.bincount(folds(np.array([0, 0, 0, 1, 1, 1]), 3, np.random.default_rng(0))).tolist()
+    [2, 2, 2]
+    """
+    fold = np.empty(len(label), dtype=np.int64)
+    for c in np.unique(label):
+        mine = rng.permutation(np.flatnonzero(label == c))
+        fold[mine] = (np.arange(len(mine)) + rng.integers(number)) % number
+    return fold
