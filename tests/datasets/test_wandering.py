@@ -3,6 +3,7 @@ import pytest
 
 from timesurf import Recordings, SettingError
 from timesurf.datasets import wandering
+from timesurf.transforms.cutting import pieces
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def test_a_thing_larger_than_the_field_is_refused(thing):
 
 def test_pieces_hold_the_events_of_their_time_and_the_label_of_their_recording(thing):
     long = wandering.wander(thing, field=(40, 30), duration="3 s", noise=0, seed=1)
-    cut = wandering.pieces(long, "1 s")
+    cut = pieces(long, "1 s")
     assert len(cut) == 2  # what is left over makes no piece
     assert cut.labels.tolist() == ["thing"] * 2
     assert cut[0].t.max() < 1_000_000 <= cut[1].t.min()
