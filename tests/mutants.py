@@ -33,7 +33,7 @@ import sys
 import tempfile
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -284,25 +284,27 @@ class Runner:
 
 
 @contextlib.contextmanager
-def one_interrupt():
-    """The first Ctrl-C or SIGTERM is a KeyboardInterrupt, others are ignored: they would cut the cleaning up short."""
-
-    def interrupted(*_):
-        for number in before:
-            signal.signal(number, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        signal.signal(number, interrupted)
+def interrupts():
+    """An event that Ctrl-C or SIGTERM sets: an exception at any moment could be lost, or cut the cleaning up short."""
+    asked = threading.Event()
+    before = {number: signal.signal(number, lambda *_: asked.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield asked
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def hunt(project, chosen, sources, *, jobs, factor, report):
+def completed(waiting, interrupted):
+    """Futures as they end, until interrupted; wakes up often, since signals are handled in the main thread alone."""
+    while waiting:
+        done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+        yield from done
+
+
+def hunt(project, chosen, sources, *, jobs, factor, report, interrupted):
     """Run every chosen mutant; results as they come, and whether all were run."""
     rows, results = project.core(), []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
@@ -312,14 +314,15 @@ def hunt(project, chosen, sources, *, jobs, factor, report):
             seconds = {}
             for row in dict.fromkeys(rows[mutant.module] for mutant in chosen):
                 modules = sorted({mutant.module for mutant in chosen if rows[mutant.module] == row})
-                seconds[row] = runner.unmutated(row, modules)
+                (whole,) = completed({pool.submit(runner.unmutated, row, modules)}, interrupted)
+                seconds[row] = whole.result()
                 report(f"{row}: {seconds[row]:.0f} s without mutation")
             compiling = max(seconds.values(), default=0)  # the slowest run has compiled all that it needed
             waiting = {}
             for mutant in chosen:
                 limit = factor * (seconds[rows[mutant.module]] + bool(runner.stale(mutant)) * compiling) + GRACE
                 waiting[pool.submit(runner.mutated, mutant, rows[mutant.module], limit)] = mutant
-            for done in as_completed(waiting):
+            for done in completed(set(waiting), interrupted):
                 mutant, (how, took) = waiting[done], done.result()
                 before, after = mutant.change(sources[mutant.module])
                 results.append({"id": mutant.id, "module": mutant.module, "ended": how, "caught": how != "passed"})
@@ -383,8 +386,8 @@ def main(argv=None, project=THIS):
                 print(f"{mutant.id}\n  - {before}\n  + {after}")
             return 0
         options = {"jobs": asked.jobs, "factor": asked.timeout, "report": lambda line: print(line, flush=True)}
-        with one_interrupt():
-            results, complete = hunt(project, mutants, sources, **options)
+        with interrupts() as interrupted:
+            results, complete = hunt(project, mutants, sources, **options, interrupted=interrupted)
     except MutantsError as error:
         print(error, file=sys.stderr)
         return 2

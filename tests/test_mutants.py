@@ -187,13 +187,17 @@ from tests import mutants
 project = mutants.Project(Path({str(toy.root)!r}), "toy", {toy.nearest!r}, {toy.outside!r})
 sys.exit(mutants.main(["--timeout", "100"], project))
 """
-    tool = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=mutants.THIS.root)
-    until = time.monotonic() + 60
-    while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()) and time.monotonic() < until:
-        time.sleep(0.05)
-    tool.send_signal(signal.SIGINT)
-    tool.send_signal(signal.SIGTERM)  # impatience does not keep it from cleaning up
-    said, _ = tool.communicate(timeout=60)
+    words = [sys.executable, "-c", code]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=mutants.THIS.root) as tool:
+        try:
+            until = time.monotonic() + 60
+            while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()) and time.monotonic() < until:
+                time.sleep(0.05)
+            tool.send_signal(signal.SIGINT)
+            tool.send_signal(signal.SIGTERM)  # impatience does not keep it from cleaning up
+            said, _ = tool.communicate(timeout=60)
+        finally:
+            tool.kill()
     assert tool.returncode == 130
     assert "1 of    1 caught" in said
     with pytest.raises(ProcessLookupError):
