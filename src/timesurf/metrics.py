@@ -114,7 +114,8 @@ def on_label(outcome: Outcome, label: Array) -> Outcome:
     Returns
     -------
     Outcome
-        Its size does not depend on the number of classes. The right class is now number 0.
+        Its size depends neither on the number of classes nor on that of layers: the right class is now number 0, and of
+        the events kept only those of the last layer are counted.
 
     Examples
     --------
@@ -125,7 +126,7 @@ def on_label(outcome: Outcome, label: Array) -> Outcome:
     """
     right = np.where(label >= 0, outcome.votes[np.arange(len(label)), label], 0)
     votes = np.stack([right, outcome.votes.sum(axis=1) - right], axis=1)
-    return Outcome(outcome.events, outcome.kept, votes)
+    return Outcome(outcome.events, outcome.kept[:, -1:], votes)
 
 
 def recording_accuracy(votes: Array, label: Array) -> float:

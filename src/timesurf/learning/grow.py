@@ -30,10 +30,6 @@ Array = NDArray[Any]
 class Growing(Trainee, Protocol):
     """A network whose layers may change."""
 
-    @property
-    def classes(self) -> Array:
-        """Labels, in the order of the last layer's units."""
-
     def resized(self, units: Sequence[int], classes: Sequence[Any] | Array) -> Self:
         """A network like this one, without parameters, with so many hidden units and these classes."""
 

@@ -22,6 +22,10 @@ class Trainee(Protocol):
     history: list[dict[str, Any]]  # one entry per pass
 
     @property
+    def classes(self) -> Array:
+        """The labels, in the order of their numbers."""
+
+    @property
     def stages(self) -> tuple[Stage, ...]:
         """Its layers in their places."""
 

@@ -20,6 +20,7 @@ from timesurf.engines.data import KEPT_WEIGHT
 from timesurf.errors import DivergedError
 from timesurf.events import Recordings
 from timesurf.learning.divergence import SLOWEST, IfDiverged, check_sane, put_back
+from timesurf.learning.resting import learns_from
 from timesurf.learning.schedule import Schedule
 from timesurf.learning.state import Trainee, TrainingState
 from timesurf.rule import Rule
@@ -142,11 +143,12 @@ def passes(
     Pass
         After each pass, once it is in the history.
     """
-    state = state or TrainingState()
+    state, whole = state or TrainingState(), trainee
+    trainee, recordings = learns_from(whole, recordings, schedule)
     engine = choose(trainee.engine, trainee.stages, online=schedule.online)
     for turn in turns(trainee, recordings, schedule, rng, done=state.passes):
         if if_diverged == "back" and state.done == 0:
-            state.good = trainee.parameters.copy()
+            state.good = whole.parameters.copy()
         while True:
             rule = trainee.rule.scaled(state.pace) if state.pace < 1 else trainee.rule
             try:
@@ -157,8 +159,9 @@ def passes(
                 break
             except DivergedError:
                 if state.good is None or state.pace <= SLOWEST:
+                    check_sane(whole.parameters)  # says so with the number that the layer has in the whole network
                     raise
-                trainee.parameters = state.good.copy()
+                whole.parameters = state.good.copy()
                 turn = replace(turn, learner=replace(turn.learner, parameters=trainee.parameters))
                 state.begin_pass()
                 state.pace /= 2
@@ -167,7 +170,7 @@ def passes(
         trainee.history.append(figures)
         state.passes += 1
         state.begin_pass()
-        yield Pass(turn.number, figures, trainee.parameters)
+        yield Pass(turn.number, figures, whole.parameters)
 
 
 def once(trainee: Trainee, recordings: Recordings, batch_size: int | None, progress: Report | None) -> None:

@@ -1,0 +1,80 @@
+"""Resting layers run once: what is learned above them is the same to the bit as when they run in every pass."""
+
+import numpy as np
+import pytest
+
+from timesurf import DivergedError, Full, Network, Recordings, Rule, Window
+from timesurf.learning import resting, trainer
+
+RATES = {"alpha": (0.0, 1e-3), "beta": (0.0, 1e-4), "gamma": (0.0, 1e-3), "delta": 0.0}
+
+
+@pytest.fixture(scope="module")
+def recordings():
+    rng, n = np.random.default_rng(0), 12 * 200
+    t = np.sort(rng.integers(0, 2000, (12, 200)), axis=1).ravel()
+    x, y, p = rng.integers(0, 6, n), rng.integers(0, 5, n), rng.integers(0, 2, n)
+    return Recordings([x, y], t, p, np.arange(0, n + 1, 200), field=(6, 5), polarities=2, labels=np.arange(12) % 3)
+
+
+def network(recordings, rule, **fitting):
+    layers = [Window(3, units=4, tau=50, stride=2), Full(tau=100)]
+    return Network(layers, recordings.field, 2, recordings.classes, rule=rule).start(recordings, **fitting)
+
+
+def trained(recordings, monkeypatch, rule, *, every_pass, margin=np.inf, **training):
+    net = network(recordings, rule, start="kmeans", margin=margin)
+    runs = []
+    if every_pass:
+        monkeypatch.setattr(trainer, "learns_from", lambda trainee, recordings, schedule: (trainee, recordings))
+    else:
+        emitted = resting.inference.emitted
+        monkeypatch.setattr(resting.inference, "emitted", lambda *args: runs.append(1) or emitted(*args))
+    net.train(recordings, passes=3, batch_size=5, decay=True, **training)
+    return net, len(runs)
+
+
+@pytest.mark.parametrize("last", ["sup3r", "delta"])
+def test_the_same_bits_as_in_every_pass(recordings, monkeypatch, last):
+    rule = Rule(**RATES, last=last)
+    with monkeypatch.context() as patched:
+        expected, _ = trained(recordings, patched, rule, every_pass=True)
+    found, runs = trained(recordings, monkeypatch, rule, every_pass=False)
+    assert runs == 1
+    assert found.parameters.same(expected.parameters)
+    assert found.history == expected.history
+
+
+def test_layers_that_learn_or_reject_run_in_every_pass(recordings, monkeypatch):
+    assert trained(recordings, monkeypatch, Rule(), every_pass=False)[1] == 0
+    assert trained(recordings, monkeypatch, Rule(**RATES), every_pass=False, margin=1.4)[1] == 0
+
+
+def test_frozen_units_rest(recordings):
+    net = network(recordings, Rule(), start="kmeans", margin=np.inf)
+    assert resting.resting(net.stages, net.parameters, net.rule) == 0
+    net.freeze(0, slice(1, None))
+    assert resting.resting(net.stages, net.parameters, net.rule) == 0
+    net.freeze(0)
+    assert resting.resting(net.stages, net.parameters, net.rule) == 1
+    net.freeze()
+    assert resting.resting(net.stages, net.parameters, net.rule) == 1, "the last layer is never below"
+
+
+def test_what_does_not_fit_runs_in_every_pass(recordings, monkeypatch):
+    monkeypatch.setattr(resting, "_memory", lambda: 24.0 * recordings.counts.sum() / resting._SHARE - 1)
+    assert trained(recordings, monkeypatch, Rule(**RATES), every_pass=False)[1] == 0
+
+
+def test_going_back_keeps_the_resting_layer(recordings):
+    net = network(recordings, Rule(**RATES | {"alpha": (0.0, 20.0)}), start="kmeans", margin=np.inf)
+    hidden = net.parameters[0].centroids.copy()
+    net.train(recordings, passes=2, batch_size=5, if_diverged="back")
+    assert net.history[-1]["pace"] < 1
+    np.testing.assert_array_equal(net.parameters[0].centroids, hidden)
+
+
+def test_what_diverges_is_named_as_the_network_counts(recordings):
+    net = network(recordings, Rule(**RATES | {"alpha": (0.0, 1e3)}), start="kmeans", margin=np.inf)
+    with pytest.raises(DivergedError, match="layer 2, unit"):
+        net.train(recordings, passes=2, batch_size=5)
