@@ -204,3 +204,26 @@ def test_where_interrupts_are_ignored_they_stay_ignored(start):
     process = start("-c", PROGRAM, "import", "typer", "1", "--version", preexec_fn=ignore)
     said, _ = process.communicate(timeout=300)
     assert process.returncode == 0, said
+
+
+DESTRUCTOR = """
+import signal, sys
+from timesurf import __main__ as command
+class Half:
+    def __del__(self):
+        raise OSError("made by half")
+sys.unraisablehook = command._unraisable
+signal.signal(signal.SIGINT, command._interrupt)
+try:
+    if "interrupted" in sys.argv:
+        signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    pass
+Half()
+"""
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_what_destructors_complain_about_is_shown_unless_an_interrupt_caused_it(start, interrupted):
+    said, _ = start("-c", DESTRUCTOR, *["interrupted"] * interrupted).communicate(timeout=60)
+    assert ("made by half" in said) is not interrupted

@@ -2,7 +2,8 @@
 
 Nothing but this file is imported before Ctrl-C is taken care of. `KeyboardInterrupt` is not raised while a module is
 being imported, because packages report it as an error of their own, and it is raised again where Python would only
-print it: in a destructor, or in a function that was called from C.
+print it: in a destructor, or in a function that was called from C. What else destructors complain about after an
+interrupt is its consequence (something was made by half) and is not shown.
 """
 
 import signal
@@ -11,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 _AGAIN = 0.05  # s until an interrupt that came at a bad moment is raised again
+_interrupts = 0  # so far
 
 
 def main() -> None:
@@ -35,6 +37,8 @@ def main() -> None:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """Raise `KeyboardInterrupt`, or try again shortly if a module is being imported or one was just not raised."""
+    global _interrupts
+    _interrupts += 1
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib") or frame.f_code is _unraisable.__code__:
             if _soon():
@@ -45,11 +49,11 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _unraisable(about: Any) -> None:
-    """Raise an interrupt again that Python could not pass on; show anything else as usual."""
-    if not isinstance(about.exc_value, KeyboardInterrupt):
-        sys.__unraisablehook__(about)
-    else:
+    """Raise an interrupt again that Python could not pass on; show anything else as usual if there was none."""
+    if isinstance(about.exc_value, KeyboardInterrupt):
         _soon()
+    elif not _interrupts:
+        sys.__unraisablehook__(about)
 
 
 def _soon() -> bool:
