@@ -19,10 +19,12 @@ from timesurf import metrics
 from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.layers import Layer
+from timesurf.learning.calibrate import cross_calibrate
 from timesurf.learning.checkpoints import Checkpoints
 from timesurf.learning.divergence import IfDiverged
 from timesurf.learning.start import Start, Starting
 from timesurf.network import Network
+from timesurf.predicting import Decide
 from timesurf.rule import Kernel, Last, PerLayer, Rule
 
 Array = NDArray[Any]
@@ -53,6 +55,12 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         The rule, see `timesurf.Rule`.
     start, zeta, margin, sample
         First centroids and thresholds, see `Network.start`.
+    decide : {"votes", "evidence"}, optional
+        How `predict` decides; None: by evidence if `last` is "delta", as it is where the data chooses, else by votes.
+    calibrate : bool, optional
+        Whether `fit` makes probabilities of `predict_proba` that can be relied on. With `validation` it does so on the
+        recordings set aside. Without, it trains twice more, on one half of the recordings each, and uses what each of
+        these networks makes of the other half: training takes twice as long. None: where decisions are by evidence.
     engine, dtype, threads, deterministic
         What computes, in which precision, on how many cores; see `Network`.
     random_state : int, optional
@@ -106,6 +114,8 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         zeta: float = 0.1,
         margin: float = 1.4,
         sample: int = 20,
+        decide: Decide | None = None,
+        calibrate: bool | None = None,
         engine: str = "cpu",
         dtype: str = "float32",
         threads: int | None = None,
@@ -136,6 +146,8 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.zeta = zeta
         self.margin = margin
         self.sample = sample
+        self.decide = decide
+        self.calibrate = calibrate
         self.engine = engine
         self.dtype = dtype
         self.threads = threads
@@ -162,6 +174,12 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self._build(X, X.classes)
         settings: Any = self._settings(_FITTING)
         self.network_.fit(X, **settings)
+        wanted = self.network_.decides == "evidence" if self.calibrate is None else self.calibrate
+        if not wanted:
+            self.network_.calibration = {}
+        elif not self.network_.calibration:
+            chosen: Any = {} if self.network_.law is None else self.network_.law.fitting
+            cross_calibrate(self.network_, X, chosen | settings)
         return self
 
     def partial_fit(self, X: Recordings, y: Any = None, classes: Any = None) -> Sup3rClassifier:
@@ -189,8 +207,9 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self
 
     def predict(self, X: Recordings) -> Array:
-        """The most frequent class among each recording's output events. Warns where a recording has none."""
-        decided = metrics.decide(self._votes(X)).classes
+        """The class of each recording, by its output events' evidence or votes. Warns where a recording has none."""
+        check_is_fitted(self)
+        decided = self.network_.predict(X).classes
         if silent := int((decided == metrics.SILENT).sum()):
             warnings.warn(
                 f"{silent} of {len(decided)} recordings produced no output event; "
@@ -201,11 +220,12 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return predicted
 
     def predict_proba(self, X: Recordings) -> Array:
-        """Each class's share of a recording's output events; equal shares where it has none."""
-        votes = self._votes(X).astype(float)
-        votes[votes.sum(axis=1) == 0] = 1
-        shares: Array = votes / votes.sum(axis=1, keepdims=True)
-        return shares
+        """Probability of each class, see `calibrate`; equal ones where a recording has no output event.
+
+        Not calibrated, they are the classes' shares of the output events, where these decide by votes.
+        """
+        check_is_fitted(self)
+        return self.network_.probabilities(self.network_.infer(X))
 
     def score(self, X: Recordings, y: Any = None, sample_weight: Any = None) -> float:
         """Recording accuracy on the labelled recordings; one without output events counts as wrong.
@@ -224,8 +244,9 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         float
             The fraction of recordings classified correctly.
         """
+        check_is_fitted(self)
         X = _labelled(X, y)
-        decided, known = metrics.decide(self._votes(X)).classes, X.labelled
+        decided, known = self.network_.predict(X).classes, X.labelled
         right = (self.classes_[np.maximum(decided, 0)] == X.labels) & (decided != metrics.SILENT)
         return float(
             np.average(right[known], weights=None if sample_weight is None else np.asarray(sample_weight)[known])
@@ -253,11 +274,6 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         client = settings.pop("client")
         return type(self)(**copy.deepcopy(settings), client=client)
 
-    def _votes(self, X: Recordings) -> Array:
-        check_is_fitted(self)
-        votes: Array = self.network_.infer(X).votes
-        return votes
-
     def _settings(self, names: Iterable[str]) -> dict[str, Any]:
         """Those of these settings to use: all, or those that are not at their defaults where the data chooses."""
         mine = {name: getattr(self, name) for name in names}
@@ -283,6 +299,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             network.rule = replace(network.rule, **rule)
         else:
             network = Network(self.layers, X.field, X.polarities, classes, rule=Rule(**rule), **options)
+        network.decides = self.decide
         self.network_, self.classes_ = network, network.classes
 
 

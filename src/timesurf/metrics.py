@@ -1,7 +1,7 @@
 """Decisions and figures: from the votes of output events to classes, accuracies and the share of events kept.
 
-`decide` is the only place where output events become a decision. A decision rule is a function from what came out of
-each recording to a class and a confidence; the one here is the majority vote.
+`decide` is the only place where output events become a decision: by majority vote or, where the network gave evidence,
+by the class with most of it. `timesurf.calibration` makes the confidence a probability.
 
 All figures are fractions, computed from the counts in an `Outcome`. A recording without output events is silent: it has
 no decision, and counts as wrong.
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from timesurf import calibration
 from timesurf.engines import Outcome, Trace
 from timesurf.layers import Stage
 
@@ -31,7 +32,7 @@ class Decisions(NamedTuple):
     classes : array of int, shape (recordings,)
         Number of the class, `SILENT` (-1) where no event was output.
     confidence : array of float, shape (recordings,)
-        Share of the evidence for that class, from 0 (silent) to 1.
+        Probability of that class, or its share of the votes, from 0 (silent) to 1.
 
     """
 
@@ -39,13 +40,18 @@ class Decisions(NamedTuple):
     confidence: Array
 
 
-def decide(votes: Array) -> Decisions:
-    """Decide by majority: the class with most votes, the lowest of equals; its confidence is its share of the votes.
+def decide(votes: Array, evidence: Array | None = None, scale: float | None = None) -> Decisions:
+    """Decide by the largest evidence, or by majority: the class with most votes; of equals the lowest.
 
     Parameters
     ----------
     votes : array, shape (..., classes)
-        Output events per class, or any other evidence that is not negative: shares, weighted or fading counts.
+        Output events per class, or shares of them, weighted or fading counts: not negative.
+    evidence : array, shape (..., classes), optional
+        Evidence for each class, as in `Outcome`; None decides by majority.
+    scale : float, optional
+        Makes the confidence a probability, see `timesurf.calibration`. None: the share of the votes or, by evidence,
+        an uncalibrated probability.
 
     Returns
     -------
@@ -56,13 +62,19 @@ def decide(votes: Array) -> Decisions:
     --------
     >>> decide(np.array([[1, 4], [3, 3], [0, 0]]))
     Decisions(classes=array([ 1,  0, -1]), confidence=array([0.8, 0.5, 0. ]))
+    >>> decide(np.array([[1, 4]]), evidence=np.array([[-2.0, -3.0]])).classes
+    array([0])
 
     """
     votes = np.asarray(votes)
-    total, most = votes.sum(axis=-1), votes.max(axis=-1)
-    some = total > 0
-    confidence = np.divide(most, total, out=np.zeros(np.shape(total)), where=some)
-    return Decisions(np.where(some, votes.argmax(axis=-1), SILENT), confidence)
+    total = votes.sum(axis=-1)
+    some, by = total > 0, votes if evidence is None else evidence
+    if evidence is None and scale is None:
+        confidence = np.divide(votes.max(axis=-1), total, out=np.zeros(np.shape(total)), where=some)
+    else:
+        sure = calibration.probabilities(by, total, calibration.UNCALIBRATED if scale is None else scale).max(axis=-1)
+        confidence = np.where(some, sure, 0.0)
+    return Decisions(np.where(some, by.argmax(axis=-1), SILENT), confidence)
 
 
 def event_shares(votes: Array, label: Array) -> Array:
@@ -217,7 +229,7 @@ def sparsity(trace: Trace) -> Array:
     return np.abs(S).mean(axis=0) if len(S) else np.full(trace.S.shape[1], np.nan)
 
 
-def confusion_counts(votes: Array, label: Array) -> Array:
+def confusion_counts(votes: Array, label: Array, evidence: Array | None = None) -> Array:
     """Count recordings by true class and decision, only the pairs that occur: linear in recordings, not in classes^2.
 
     Parameters
@@ -226,6 +238,8 @@ def confusion_counts(votes: Array, label: Array) -> Array:
         Output events per class.
     label : array of int, shape (recordings,)
         Numbers of the right classes; recordings with -1, no label, are left out.
+    evidence : array, shape (recordings, classes), optional
+        To decide by, in place of the votes.
 
     Returns
     -------
@@ -241,19 +255,19 @@ def confusion_counts(votes: Array, label: Array) -> Array:
 
     """
     known = label >= 0
-    pairs = np.stack([label[known], decide(votes).classes[known]], axis=1)
+    pairs = np.stack([label[known], decide(votes, evidence).classes[known]], axis=1)
     pairs, counts = np.unique(pairs, axis=0, return_counts=True)
     return np.column_stack([pairs, counts])
 
 
-def confusion(votes: Array, label: Array) -> Array:
+def confusion(votes: Array, label: Array, evidence: Array | None = None) -> Array:
     """Count recordings by true class (rows) and decision (columns); the last column counts silent recordings.
 
     The table has classes x (classes + 1) numbers; for many classes `confusion_counts` has those that are not 0.
     """
     classes = votes.shape[1]
     table = np.zeros((classes, classes + 1), dtype=np.int64)
-    true, decided, counts = confusion_counts(votes, label).T
+    true, decided, counts = confusion_counts(votes, label, evidence).T
     table[true, decided] = counts  # SILENT, -1, is the last column
     return table
 
@@ -299,7 +313,7 @@ def backward_transfer(rows: Sequence[Sequence[float]]) -> float:
     return float(np.mean(np.subtract(rows[-1][:-1], learned)))
 
 
-def summary(outcome: Outcome, label: Array | None = None) -> dict[str, Any]:
+def summary(outcome: Outcome, label: Array | None = None, scale: float | None = None) -> dict[str, Any]:
     """Summarise an outcome in figures that are ready for JSON.
 
     Parameters
@@ -308,12 +322,15 @@ def summary(outcome: Outcome, label: Array | None = None) -> dict[str, Any]:
         What came out of some recordings.
     label : array of int, shape (recordings,), optional
         Numbers of the right classes, -1 where unknown.
+    scale : float, optional
+        Of the network's calibration, see `decide`.
 
     Returns
     -------
     dict
         `kept`, `kept_by_layer`, `silent`, `recordings`, `events`; and over the recordings with a known label, if there
-        are any, `event_accuracy` and `recording_accuracy`. Which classes are confused: `confusion_counts`.
+        are any, `event_accuracy`, `recording_accuracy` and, with a scale, `calibration_error` (see
+        `calibration.reliability`). Which classes are confused: `confusion_counts`.
 
     """
     result: dict[str, Any] = {
@@ -324,11 +341,15 @@ def summary(outcome: Outcome, label: Array | None = None) -> dict[str, Any]:
         "events": int(outcome.events.sum()),
     }
     if label is not None and not (len(label) and (label < 0).all()):
-        known, right = label >= 0, decide(outcome.votes).classes == label
+        decided, known = decide(outcome.votes, outcome.evidence, scale), label >= 0
+        right = decided.classes == label
         result |= {
             "event_accuracy": labelled_event_accuracy(outcome.votes, label),
             "recording_accuracy": float(right[known].mean()),
         }
+        if scale is not None:
+            found = calibration.reliability(decided.confidence[known], right[known])
+            result["calibration_error"] = found.error
     return result
 
 

@@ -1,8 +1,8 @@
 """Model files: safetensors for the arrays, JSON in its header for the rest. No pickle; everything in a file is checked.
 
 Tensors are `layer1.centroids`, `layer1.thresholds`, `layer1.frozen`, `layer2.centroids`, ... The header's `timesurf`
-entry gives the format version, the network, the rule, the classes, the seed, the training history, and a checksum of
-all that, so that a damaged file is detected.
+entry gives the format version, the network, the rule, the classes, the seed, the training history, the calibration of
+its probabilities, why its settings were chosen, and a checksum of all that, so that a damaged file is detected.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class Described(Protocol):
 
     parameters: Parameters
     history: list[dict[str, Any]]
+    calibration: dict[str, float]
+    why: tuple[str, ...]
 
     @property
     def started(self) -> bool:
@@ -81,12 +83,14 @@ def describe(network: Described) -> dict[str, Any]:
         "dtype": network.dtype,
         "seed": network.seed,
         "history": network.history,
+        "calibration": network.calibration,
+        "why": list(network.why),
     }
 
 
 def checked(
     about: dict[str, Any], tensors: dict[str, Array], path: str | Path
-) -> tuple[dict[str, Any], list[dict[str, Any]], Parameters]:
+) -> tuple[dict[str, Any], dict[str, Any], Parameters]:
     """What a model file holds, if it is a network; used before writing one, and after reading one.
 
     Parameters
@@ -100,8 +104,8 @@ def checked(
     -------
     arguments : dict
         Of `Network`.
-    history : list of dict
-        One entry per pass.
+    kept : dict
+        Attributes of the network: history, calibration, why.
     parameters : Parameters
         Centroids and thresholds.
 
@@ -115,10 +119,14 @@ def checked(
         layers, field, polarities = (arguments[name] for name in ("layers", "field", "polarities"))
         stages = stack(layers, field, polarities, len(arguments["classes"]))
         arguments["rule"].per_layer(len(stages))
-        history = _history(about["history"])
+        kept = {
+            "history": _history(about["history"]),
+            "calibration": _calibration(about.get("calibration", {})),
+            "why": _why(about.get("why", [])),
+        }
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise ModelFileError(f"{path} describes no network: {error}") from error
-    return arguments, history, parameters_from(tensors, stages, path)
+    return arguments, kept, parameters_from(tensors, stages, path)
 
 
 def _arguments(about: dict[str, Any]) -> dict[str, Any]:
@@ -205,6 +213,21 @@ def _history(history: Any) -> list[dict[str, Any]]:
         if not isinstance(line, dict) or not all(_is_figure(value) for value in line.values()) or "kept" not in line:
             raise ModelFileError("history must be a list with the figures of one pass per entry, 'kept' among them.")
     return list(history)
+
+
+def _calibration(scales: Any) -> dict[str, float]:
+    """Scales of probabilities by what decides, if they are positive numbers."""
+    names = isinstance(scales, dict) and scales.keys() <= {"votes", "evidence"}
+    if not names or not all(isinstance(scale, float) and 0 < scale < math.inf for scale in scales.values()):
+        raise ModelFileError(f"calibration = {scales!r} must have a positive number for votes, evidence or both.")
+    return dict(scales)
+
+
+def _why(lines: Any) -> tuple[str, ...]:
+    """Reasons for settings, if they are lines of text."""
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        raise ModelFileError("why must be a list of lines of text.")
+    return tuple(lines)
 
 
 def _is_figure(value: Any) -> bool:

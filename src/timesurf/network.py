@@ -9,23 +9,24 @@ from typing import Any, Unpack
 
 from numpy.typing import NDArray
 
-from timesurf import display, engines, inference, metrics, modelfile
-from timesurf.engines import Engine, Options, Outcome, Parameters, Trace
-from timesurf.errors import EventError, NotFittedError, SettingError
+from timesurf import display, inference, modelfile
+from timesurf.engines import Engine, Outcome, Parameters
+from timesurf.errors import SettingError
 from timesurf.events import Recordings
-from timesurf.layers import Layer, Stage, stack
+from timesurf.layers import Layer, stack
 from timesurf.learning import adapt, best, grow, trainer
 from timesurf.learning.best import Fitting, Training
 from timesurf.learning.law import Law, law
 from timesurf.learning.start import Starting, begin
 from timesurf.learning.trainer import Report
+from timesurf.predicting import Predicting
 from timesurf.rule import Rule
 
 Array = NDArray[Any]
 _OPTIONS = ("rule", "engine", "dtype", "threads", "deterministic", "seed")
 
 
-class Network:
+class Network(Predicting):
     """A hierarchy of time surfaces that Sup3r can train.
 
     Parameters
@@ -78,7 +79,7 @@ class Network:
         if dtype not in modelfile.DTYPES:
             raise SettingError(f"dtype = {dtype!r} must be {' or '.join(modelfile.DTYPES)}.")
         self.layers = tuple(layers)
-        self.stages: tuple[Stage, ...] = stack(self.layers, field, polarities, len(self.classes))
+        self.stages = stack(self.layers, field, polarities, len(self.classes))
         inference.check_size(self.stages)
         self.rule = rule or Rule()
         self.rule.per_layer(len(self.stages))  # raises now if it has rates for another number of layers
@@ -86,7 +87,8 @@ class Network:
         self.seed = modelfile.seed_number(seed)
         self.history: list[dict[str, Any]] = []
         self.law: Law | None = None  # what the data chose
-        self._parameters: Parameters | None = None
+        self.why: tuple[str, ...] = ()  # the reasons, one line per choice
+        self.calibration: dict[str, float] = {}
 
     @classmethod
     def for_data(cls, recordings: Recordings, *, classes: Any = None, **options: Any) -> Network:
@@ -97,39 +99,8 @@ class Network:
         found = law(recordings, **{name: options[name] for name in ("engine", "threads", "seed") if name in options})
         classes = recordings.classes if classes is None else classes
         network = cls(found.layers, recordings.field, recordings.polarities, classes, rule=found.rule, **options)
-        network.law = found
+        network.law, network.why = found, found.why
         return network
-
-    @property
-    def parameters(self) -> Parameters:
-        """Centroids and thresholds of every layer."""
-        if self._parameters is None:
-            raise NotFittedError("This network has no centroids yet: call fit, start or load first.")
-        return self._parameters
-
-    @parameters.setter
-    def parameters(self, value: Parameters) -> None:
-        self._parameters = value.contiguous()
-
-    @property
-    def started(self) -> bool:
-        """Whether it has centroids."""
-        return self._parameters is not None
-
-    @property
-    def options(self) -> Options:
-        """How the engine computes."""
-        return Options(self.dtype, self.threads, self.deterministic)
-
-    @property
-    def field(self) -> tuple[int, ...]:
-        """Size of the input field."""
-        return self.stages[0].field
-
-    @property
-    def polarities(self) -> int:
-        """Polarities of the input."""
-        return self.stages[0].polarities
 
     __repr__ = display.text
     _repr_html_ = display.html
@@ -262,7 +233,7 @@ class Network:
     def _become(self, other: Network) -> Network:
         """Take over the layers, the classes and the parameters of another network."""
         self.layers, self.stages, self.classes = other.layers, other.stages, other.classes
-        self.parameters = other.parameters
+        self.parameters, self.calibration = other.parameters, {}  # to be calibrated anew
         return self
 
     def resized(self, units: Sequence[int], classes: Sequence[Any] | Array) -> Network:
@@ -282,7 +253,8 @@ class Network:
     def twin(self, parameters: Parameters) -> Network:
         """A network like this one, with other parameters."""
         other = self.resized([stage.units for stage in self.stages[:-1]], self.classes)
-        other.parameters, other.history = parameters, list(self.history)
+        other.parameters, other.history, other.calibration = parameters, list(self.history), dict(self.calibration)
+        other.why, other._decides = self.why, self._decides
         return other
 
     def snapshot(self) -> Parameters:
@@ -294,44 +266,6 @@ class Network:
         self.parameters = snapshot.copy()
         return self
 
-    def infer(self, recordings: Recordings) -> Outcome:
-        """Run the recordings without learning: events that each layer kept, and votes of the last."""
-        inference.check_input(self.stages, recordings)
-        return inference.infer(self._engine, self.stages, self.parameters, recordings, self.options)
-
-    def trace(self, recordings: Recordings) -> Trace:
-        """What happened to every event: winners, distances and S of every layer. Labels, if any, give G."""
-        label = self.class_numbers(recordings)
-        return inference.trace(self._engine, self.stages, self.parameters, recordings, self.options, label)
-
-    def transform(self, recordings: Recordings, layer: int = -1) -> Recordings:
-        """Events that a layer (0: the first) emits, as recordings: its output field, its units as polarities."""
-        k = inference.layer_number(self.stages, layer)
-        inference.check_input(self.stages, recordings)
-        return inference.emitted(self._engine, self.stages, self.parameters, recordings, self.options, k)
-
-    def surfaces(self, recordings: Recordings, layer: int = 0) -> Array:
-        """Time surfaces of all events that reach a layer, one row per event."""
-        inference.check_input(self.stages, recordings)
-        k, batch = inference.layer_number(self.stages, layer), engines.pack(recordings)
-        return self._engine.surfaces(self.stages, self.parameters, batch, k)
-
-    def evaluate(self, recordings: Recordings) -> dict[str, Any]:
-        """Recording and event accuracy on the labelled recordings; events kept and silent recordings of all."""
-        label = self.class_numbers(recordings)
-        if (label < 0).all():
-            raise EventError("These recordings have no labels to compare with.")
-        return metrics.summary(self.infer(recordings), label)
-
-    @property
-    def _engine(self) -> Engine:
-        return engines.choose(self.engine, self.stages)
-
-    def class_numbers(self, recordings: Recordings) -> Array:
-        """The class of each recording as a number, -1 if unknown."""
-        inference.check_input(self.stages, recordings)
-        return inference.class_numbers(self.classes, recordings)
-
     def save(self, path: str | Path) -> None:
         """Write the network to a file; `Network.load` gives it back bit for bit."""
         modelfile.write(path, modelfile.describe(self), self.parameters)
@@ -339,7 +273,9 @@ class Network:
     @classmethod
     def load(cls, path: str | Path, *, engine: str | Engine = "cpu") -> Network:
         """A network from a file. Everything in the file is checked, nothing in it is executed."""
-        arguments, history, parameters = modelfile.checked(*modelfile.read(path), path)
+        arguments, kept, parameters = modelfile.checked(*modelfile.read(path), path)
         network = cls(**arguments, engine=engine)
-        network.history, network.parameters = history, parameters
+        for name, value in kept.items():
+            setattr(network, name, value)
+        network.parameters = parameters
         return network

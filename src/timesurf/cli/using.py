@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 import typer
@@ -29,9 +29,18 @@ from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.storage.atomic import replacing
 
+Decide = Annotated[
+    str | None,
+    typer.Option(help="votes or evidence; default: evidence where the model has it (preset auto), else votes."),
+]
 _SHOWN = 10  # files that could not be read, or mistakes, at most
 _MATRIX = 40  # classes in a confusion matrix, at most
-_FIGURES = {"recording_accuracy": "recording accuracy", "event_accuracy": "event accuracy", "kept": "events kept"}
+_FIGURES = {
+    "recording_accuracy": "recording accuracy",
+    "event_accuracy": "event accuracy",
+    "calibration_error": "expected calibration error",
+    "kept": "events kept",
+}
 
 
 def figures(network: Any, recordings: Recordings, outcome: Any = None) -> dict[str, Any]:
@@ -40,7 +49,7 @@ def figures(network: Any, recordings: Recordings, outcome: Any = None) -> dict[s
 
     outcome = in_parts("classifying", recordings, network.infer) if outcome is None else outcome
     label = None if recordings.labels is None else network.class_numbers(recordings)
-    return {"classes": network.classes.tolist(), **metrics.summary(outcome, label)}
+    return {"classes": network.classes.tolist(), **metrics.summary(outcome, label, network.scale)}
 
 
 def shown(result: dict[str, Any]) -> Table:
@@ -78,7 +87,14 @@ def _confusion(names: list[str], counts: Any) -> Table:
 
 
 @app.command()
-def evaluate(model: Model, data: Data, split: Split = "train", engine: Engine = "cpu", json_file: Json = None) -> None:
+def evaluate(
+    model: Model,
+    data: Data,
+    split: Split = "train",
+    decide: Decide = None,
+    engine: Engine = "cpu",
+    json_file: Json = None,
+) -> None:
     """Measure the accuracy of a model on labelled recordings.
 
     Example: timesurf evaluate digits.tsf more-digits.npz --json figures.json
@@ -88,6 +104,7 @@ def evaluate(model: Model, data: Data, split: Split = "train", engine: Engine = 
 
     check_writable(json_file)
     network = Network.load(model, engine=engine)
+    network.decides = cast(Any, decide)
     recordings = fitted(load(data, split), network)
     needs_labels(recordings, data)
     if not recordings.labelled.any():
@@ -95,7 +112,8 @@ def evaluate(model: Model, data: Data, split: Split = "train", engine: Engine = 
     outcome = in_parts("classifying", recordings, network.infer)
     result = figures(network, recordings, outcome)
     console.print(shown(result), highlight=False)
-    classes, counts = result["classes"], metrics.confusion_counts(outcome.votes, network.class_numbers(recordings))
+    classes, label = result["classes"], network.class_numbers(recordings)
+    counts = metrics.confusion_counts(outcome.votes, label, outcome.evidence)
     console.print(_confusion([str(name) for name in classes], counts), highlight=False)
     confusion = [[classes[true], [*classes, None][decided], n] for true, decided, n in counts.tolist()]
     write_json(json_file, result | {"confusion": confusion, "model": str(model), "data": data})
@@ -109,10 +127,11 @@ def predict(
         str, typer.Option("--out", help="A CSV file of decisions, one row per recording; with --dask a folder.")
     ],
     split: Split = "train",
+    decide: Decide = None,
     engine: Engine = "cpu",
     dask: Dask = None,
 ) -> None:
-    """Classify recordings: class, confidence (share of the votes) and the votes of every class.
+    """Classify recordings: class, confidence, and the votes and the probability of every class.
 
     With --dask every file in a folder or bucket is classified, on many workers, and written as Parquet. If interrupted,
     the same command continues; run again later, it adds new files.
@@ -122,13 +141,14 @@ def predict(
     from timesurf.network import Network
     from timesurf.results.decisions import as_csv, columns
 
+    network = Network.load(model, engine=engine)
+    network.decides = cast(Any, decide)
     if dask is not None:
         if split != "train":
             raise SettingError("--dask classifies every file of a folder: leave out --split.")
-        _predict_files(dask, Network.load(model, engine=engine), data, out)
+        _predict_files(dask, network, data, out)
         return
     check_writable(Path(out))
-    network = Network.load(model, engine=engine)
     recordings = fitted(load(data, split), network)
     table = columns(network, recordings, in_parts("classifying", recordings, network.infer))
     if recordings.labels is None:

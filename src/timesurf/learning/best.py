@@ -28,6 +28,9 @@ class Classifier(Trainee, Described, Protocol):
     def evaluate(self, recordings: Recordings) -> dict[str, Any]:
         """Figures, "recording_accuracy" among them."""
 
+    def calibrate(self, recordings: Recordings) -> None:
+        """Fit the scale of its probabilities."""
+
 
 class Training(TypedDict, total=False):
     """Keyword arguments of `Network.train`, which describes them."""
@@ -71,7 +74,7 @@ def check(**training: Unpack[Training]) -> None:
 
 
 def train(network: Classifier, recordings: Recordings, **training: Unpack[Training]) -> None:
-    """Train a network in place; with validation it ends with the parameters of its best pass."""
+    """Train a network in place; with validation it ends with the parameters of its best pass, calibrated."""
     checkpoints = training["checkpoints"] = Checkpoints.at(training.get("checkpoints"))
     with checkpoints.alone() if checkpoints else nullcontext():
         _train(network, recordings, **training)
@@ -129,6 +132,9 @@ def _train(
     reached(end=True)
     if state.best is not None:
         network.parameters = state.best.copy()
+    network.calibration = {}
+    if chosen is not None:
+        network.calibrate(chosen)
 
 
 def _parts(

@@ -26,6 +26,7 @@ from timesurf.storage import lock
 Array = NDArray[Any]
 _NUMBERS = [f.name for f in fields(TrainingState) if f.name not in ("outcomes", "good", "best")]
 _OUTCOME = ("events", "kept", "votes")
+_CHANGES = ("history", "calibration", "why")  # in training, or by it
 
 
 class Checkpoints:
@@ -102,7 +103,7 @@ class Checkpoints:
         if found is None:
             return None
         about, tensors, state = found
-        asked = {name: value for name, value in modelfile.describe(network).items() if name != "history"}
+        asked = {name: value for name, value in modelfile.describe(network).items() if name not in _CHANGES}
         _check_same(json.loads(json.dumps(asked | how)), about | about["how"])
         if state.passes > how["passes"]:
             raise ModelFileError(f"{self.folder}: more passes are done than were asked for.")

@@ -8,7 +8,7 @@ from typing import Any
 
 from timesurf.engines import Outcome
 from timesurf.events import Recordings
-from timesurf.metrics import SILENT, decide
+from timesurf.metrics import SILENT
 from timesurf.network import Network
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet takes text for a formula
@@ -63,10 +63,11 @@ def columns(network: Network, recordings: Recordings, outcome: Outcome) -> dict[
     -------
     dict of list
         Columns by name: `recording` (its number), `label` (None if unknown), `decision` and `confidence` (None for a
-        recording without output events), `events` (input events), `output_events`, and `votes CLASS` for each class.
+        recording without output events), `events` (input events), `output_events`, and `votes CLASS` and
+        `probability CLASS` for each class (see `Network.probabilities`).
 
     """
-    decided = decide(outcome.votes)
+    decided, likely = network.decide(outcome), network.probabilities(outcome).round(4)
     number = [int(c) for c in decided.classes]
     labels = [None] * len(number) if recordings.labels is None else recordings.labels.tolist()
     known = recordings.labelled.tolist()
@@ -80,4 +81,5 @@ def columns(network: Network, recordings: Recordings, outcome: Outcome) -> dict[
         "events": outcome.events.tolist(),
         "output_events": outcome.votes.sum(axis=1).tolist(),
         **{f"votes {name}": votes.tolist() for name, votes in zip(network.classes, outcome.votes.T, strict=True)},
+        **{f"probability {name}": of.tolist() for name, of in zip(network.classes, likely.T, strict=True)},
     }
