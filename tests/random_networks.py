@@ -94,3 +94,19 @@ def cases(draw, most_layers=4):
     frozen = [rng.random(stage.units) < 0.4 for stage in stages] if draw(st.booleans()) else None
     labels = rng.integers(-1, stages[-1].classes, len(recordings))
     return Case(stages, Parameters.of(centroids, thresholds, frozen), pack(recordings, labels), recordings, rule)
+
+
+def blobs(recordings, seed, classes=3, events=80):
+    """Recordings of spots on 9 x 9 pixels, one place per class, with a third of the events anywhere; 1 ms apart."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(recordings) % classes
+    about = np.repeat(2 + 5 * labels / max(classes - 1, 1), events)
+    anywhere = rng.random(recordings * events) < 1 / 3
+    coords = [
+        np.where(anywhere, rng.integers(0, 9, len(about)), np.clip(rng.normal(about, 1.2), 0, 8)).astype(int)
+        for _ in range(2)
+    ]
+    t = np.cumsum(rng.integers(1, 2000, (recordings, events)), axis=1).ravel()
+    p = rng.integers(0, 2, len(t))
+    offsets = np.arange(recordings + 1) * events
+    return Recordings(coords, t, p, offsets, field=(9, 9), polarities=2, labels=labels)

@@ -14,7 +14,7 @@ from timesurf.engines import Engine, Outcome, Parameters
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
 from timesurf.layers import Layer, stack
-from timesurf.learning import adapt, best, grow, trainer
+from timesurf.learning import adapt, best, grow, sparsity, trainer
 from timesurf.learning.best import Fitting, Training
 from timesurf.learning.law import Law, law
 from timesurf.learning.start import Starting, begin
@@ -146,7 +146,8 @@ class Network(Predicting):
         decay : bool, default False
             Whether rates fall linearly to 0.
         keep : float, optional
-            Units push each other's thresholds back only while more than this share of events passes. No strict bound.
+            The share of events to keep. Where thresholds do not learn, `fit` sets them so. Where they do, units push
+            each other's thresholds back only while more events pass: no strict bound, `tighten` afterwards gets there.
         validation : float or Recordings, optional
             Recordings to choose the best pass by, or the share of each class to set aside for it. The network ends with
             the parameters of the pass that has the highest recording accuracy on them.
@@ -218,17 +219,39 @@ class Network(Predicting):
         """
         return self._become(grow.extended(self, recordings, units, classes, **starting))
 
-    def tighten(self, recordings: Recordings, *, share: float = 0.99, slack: float = 0.2, sample: int = 200) -> Network:
-        """Drop hidden units that do not help to classify, lower the others' thresholds: before `extend` freezes them.
+    def tighten(
+        self,
+        recordings: Recordings,
+        *,
+        keep: float | None = None,
+        share: float = 0.99,
+        slack: float = 0.2,
+        sample: int = 200,
+        **training: Any,
+    ) -> Network:
+        """Lower the thresholds of hidden units: to keep a share of events, or before `extend` freezes the units.
 
         Parameters
         ----------
         recordings : Recordings
-            Those that the network was trained on; `sample` of them are drawn.
+            Those that the network was trained on; some of them are drawn.
+        keep : float, optional
+            The share of events to keep, see `timesurf.learning.sparsity`. Nothing changes if it is kept already. With
+            parameters of `train`, such as passes, the last layer then learns again from what is kept.
         share, slack : float
-            A threshold falls to `slack` beyond the closest `share` of its unit's correctly classified events.
+            Without `keep`: units that do not help to classify are dropped, and a threshold falls to `slack` beyond the
+            closest `share` of its unit's correctly classified events.
+        sample : int
+            How many recordings to draw for that.
         """
-        return self._become(grow.tightened(self, recordings, share, slack, sample))
+        if keep is None:
+            return self._become(grow.tightened(self, recordings, share, slack, sample))
+        if sparsity.tighten(self, sparsity.judged_by(recordings, training.get("validation")), keep):
+            self.calibration = {}
+            if training:
+                with sparsity.resting(self):
+                    self.train(recordings, **training)
+        return self
 
     def _become(self, other: Network) -> Network:
         """Take over the layers, the classes and the parameters of another network."""

@@ -12,11 +12,12 @@ import numpy as np
 
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
+from timesurf.learning import sparsity
 from timesurf.learning.checkpoints import Checkpoints
 from timesurf.learning.divergence import IfDiverged, check_choice
 from timesurf.learning.schedule import Schedule
 from timesurf.learning.split import hold_out
-from timesurf.learning.start import Starting, begin
+from timesurf.learning.start import Starting, begin, begin_last
 from timesurf.learning.state import Trainee, TrainingState
 from timesurf.learning.trainer import Report, passes, shuffler
 from timesurf.modelfile import Described
@@ -59,6 +60,9 @@ def fit(network: Classifier, recordings: Recordings, settings: Fitting) -> None:
     checkpoints = training["checkpoints"] = Checkpoints.at(training.get("checkpoints"))
     if not (training.get("resume") and checkpoints and checkpoints.latest()):
         begin(network, recordings, **starting)
+        if (keep := training.get("keep")) is not None and sparsity.rests(network):
+            sparsity.tighten(network, sparsity.judged_by(recordings, training.get("validation")), keep)
+            begin_last(network, recordings, **{name: value for name, value in starting.items() if name != "margin"})
     train(network, recordings, **training)
 
 

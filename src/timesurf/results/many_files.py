@@ -311,6 +311,7 @@ class _Store:
 
 
 def _fingerprint(network: Network) -> str:
-    """A short name for this network: layers, classes and every bit of its parameters."""
-    about = f"{network!r} {network.classes.tolist()} {network.parameters.digest()}"
+    """A short name for this network: layers, classes, every bit of its parameters, and how it decides."""
+    how = f"{network.decides} {network.calibration}"
+    about = f"{network!r} {network.classes.tolist()} {network.parameters.digest()} {how}"
     return hashlib.sha256(about.encode()).hexdigest()[:16]
