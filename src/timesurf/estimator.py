@@ -49,8 +49,11 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         How often `fit` goes through the recordings.
     batch_size : int, optional
         None learns online, after each event; a number learns by the batch rule over so many recordings.
-    decay, keep, validation, patience, if_diverged, checkpoints, resume
+    decay, validation, patience, if_diverged, checkpoints, resume
         How to train, see `Network.train`.
+    keep : float, optional
+        Share of events to keep. `fit` reaches it: if it must set thresholds after training, the last layer learns again
+        in a third of the passes.
     alpha, beta, gamma, delta, d, kernel, competition, last, temperature
         The rule, see `timesurf.Rule`.
     start, zeta, margin, sample
@@ -174,6 +177,9 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self._build(X, X.classes)
         settings: Any = self._settings(_FITTING)
         self.network_.fit(X, **settings)
+        if self.keep is not None and len(self.network_.stages) > 1:
+            again = {name: self._fitting(name) for name in ("passes", "batch_size", "if_diverged", "validation")}
+            self.network_.tighten(X, keep=self.keep, **again | {"passes": -(-again["passes"] // 3), "decay": True})
         wanted = self.network_.decides == "evidence" if self.calibrate is None else self.calibrate
         if not wanted:
             self.network_.calibration = {}

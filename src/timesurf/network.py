@@ -237,7 +237,7 @@ class Network(Predicting):
             Those that the network was trained on; some of them are drawn.
         keep : float, optional
             The share of events to keep, see `timesurf.learning.sparsity`. Nothing changes if it is kept already. With
-            parameters of `train`, such as passes, the last layer then learns again from what is kept.
+            `passes`, and other parameters of `train`, the last layer then learns again from what is kept.
         share, slack : float
             Without `keep`: units that do not help to classify are dropped, and a threshold falls to `slack` beyond the
             closest `share` of its unit's correctly classified events.
@@ -248,7 +248,7 @@ class Network(Predicting):
             return self._become(grow.tightened(self, recordings, share, slack, sample))
         if sparsity.tighten(self, sparsity.judged_by(recordings, training.get("validation")), keep):
             self.calibration = {}
-            if training:
+            if training.get("passes"):
                 with sparsity.resting(self):
                     self.train(recordings, **training)
         return self

@@ -63,7 +63,7 @@ def train(
     delta: Annotated[float | None, typer.Option(help="Rate of thresholds, weight of S.")] = None,
     d: Annotated[float | None, typer.Option(help="How close to its border an event moves a threshold.")] = None,
     keep: Annotated[
-        float | None, typer.Option(min=0.01, max=1, help="Share of events below which thresholds stop closing.")
+        float | None, typer.Option(min=0.01, max=1, help="Share of events to keep; reached within 3 points.")
     ] = None,
     if_diverged: Annotated[str, typer.Option(help="stop; clip; or back: repeat the pass at half the rates.")] = "back",
     resume: Annotated[bool, typer.Option("--resume", help="Continue this command after an interruption.")] = False,
@@ -101,6 +101,7 @@ def train(
     if dask is not None and settings.batch_size is None:
         raise SettingError("--dask spreads batches over workers, but this preset learns online: give --batch-size.")
     network = settings.network(recordings, recordings.classes, seed, engine=what)
+    network.why = why
     choose(network.engine, network.stages)  # refuses an unknown engine before there is a folder
     ctx.with_resource(lock.held(run))
     _show_split(parts, validation, held_out)
@@ -112,6 +113,8 @@ def train(
                 checkpoints=Checkpoints(run / "checkpoints", recordings=every, minutes=minutes), resume=resume,
                 progress=lambda now: report(0, now),
             )  # fmt: skip
+            if keep is not None and len(network.stages) > 1:
+                network.tighten(parts.learn, keep=keep, **_again(settings), validation=parts.validation)
         except KeyboardInterrupt:
             stopped = True
     if stopped and not network.history:
@@ -154,6 +157,11 @@ def _settings(given: dict[str, Any], recordings: Any, engine: Any) -> tuple[Any,
     return replace(settings, rule=replace(settings.rule, **rates), **chosen), why
 
 
+def _again(settings: Any) -> dict[str, Any]:
+    """How the last layer learns again, from fewer events."""
+    return {"passes": -(-settings.passes // 3), "batch_size": settings.batch_size, "decay": True, "if_diverged": "back"}
+
+
 def _show_split(parts: Any, validation: float, held_out: float) -> None:
     """How many recordings are in each part, and why one is missing, in a line each."""
     counts = [f"learns from {len(parts.learn):,} recordings"]
@@ -178,10 +186,15 @@ def _show_split(parts: Any, validation: float, held_out: float) -> None:
 
 def _finished(network: Any, parts: Any, about: dict[str, Any], model: Path, run: Path, engine: str) -> dict[str, Any]:
     """Evaluate, write the model and the folder of the run, and print both; what is known of the run."""
+    from timesurf.learning import sparsity
     from timesurf.results import machine
     from timesurf.results import run as runs
 
     result: dict[str, Any] = {} if parts.held_out is None else figures(network, parts.held_out)
+    if parts.held_out is not None:
+        with console.status("Measuring accuracy over events kept ..."):
+            judged_by = sparsity.judged_by(parts.learn, parts.validation)
+            result["over_kept"] = sparsity.curve(network, judged_by, parts.held_out)
     about = about | {
         "split": {name: len(numbers) for name, numbers in parts.numbers.items()}, "history": network.history,
         "evaluation": result, "machine": machine.describe("cuda" if engine == "cuda" else "cpu"),
@@ -236,6 +249,50 @@ def adapt(
     result = figures(network, recordings, outcome)
     console.print(shown(result), highlight=False)
     console.print(f"Adapted model written to {out}", highlight=False)
+    write_json(json_file, result)
+
+
+@app.command()
+def tighten(
+    model: Model,
+    data: Data,
+    out: Out,
+    keep: Annotated[float, typer.Option(min=0.01, max=1, help="Share of events to keep; reached within 3 points.")],
+    passes: Annotated[
+        int, typer.Option(min=0, help="Passes in which the last layer learns again from what is kept; 0: none.")
+    ] = 10,
+    batch_size: Annotated[int, typer.Option(min=1, help="Recordings per step.")] = 16,
+    validation: Annotated[
+        float,
+        typer.Option(min=0, max=0.9, help="Share of the recordings that set thresholds and choose the best pass."),
+    ] = 0.1,
+    seed: Seed = 0,
+    split: Split = "train",
+    json_file: Json = None,
+) -> None:
+    """Keep a share of the events and reject the rest, those that are furthest from what the hidden units know.
+
+    Give the recordings that the model was trained on. What is kept is then measured on those set aside.
+
+    Example: timesurf tighten digits.tsf digits.npz --keep 0.3 --out sparse-digits.tsf
+    """
+    from timesurf.learning import split as splitting
+    from timesurf.network import Network
+
+    check_writable(out)
+    check_writable(json_file)
+    network = Network.load(model)
+    recordings = fitted(load(data, split), network)
+    parts = splitting.split(recordings, validation, 0, seed)
+    how: dict[str, Any] = {"validation": parts.validation}
+    if passes and recordings.labelled.any():
+        how |= {"passes": passes, "batch_size": batch_size, "decay": True, "if_diverged": "back"}
+    with progress("the last layer learns again", 1) as report:
+        network.tighten(parts.learn, keep=keep, **how, progress=lambda now: report(0, now))
+    network.save(out)
+    result = figures(network, recordings if parts.validation is None else parts.validation)
+    console.print(shown(result), highlight=False)
+    console.print(f"Model that keeps {result['kept']:.1%} of events written to {out}", highlight=False)
     write_json(json_file, result)
 
 
