@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from timesurf.calibration import UNCALIBRATED
 from timesurf.engines.cpu import lazy, online, online_state, packets
 from timesurf.engines.cpu.bundles import Counts, Events, Settings
 from timesurf.engines.cpu.layout import online_plan
@@ -19,6 +20,7 @@ from timesurf.errors import EventError, SettingError
 from timesurf.events import LATEST, Recordings, axis_name, refusal
 from timesurf.learning.divergence import check_sane
 from timesurf.network import Network
+from timesurf.predicting import Decide
 from timesurf.rule import Rule
 from timesurf.times import Time, microseconds, readable, time_constant
 
@@ -27,6 +29,25 @@ OnJump = Literal["refuse", "restart"]
 
 _UNLABELLED = np.full(1, -1)
 _LATE = 1_000_000  # us: a packet that comes so much too late was overtaken by others; beyond, the clock was set back
+
+
+class Sure(NamedTuple):
+    """The first decision of a stream that was as sure as asked for.
+
+    Attributes
+    ----------
+    decision : label
+        The class.
+    events : int
+        After how many input events.
+    time : int
+        How long after the first event, in us.
+
+    """
+
+    decision: Any
+    events: int
+    time: int
 
 
 class Decision(NamedTuple):
@@ -41,9 +62,11 @@ class Decision(NamedTuple):
     S : array of float
         Separability of each of them.
     decision : label or None
-        The class with most votes so far; None before the first vote.
+        The class with most votes, or most evidence, so far; None before the first vote.
     confidence : float
-        Its share of the votes.
+        Its probability, where the network is calibrated or decides by evidence; else its share of the votes.
+    sure : Sure or None
+        The first decision of the stream that was sure; None before it.
 
     """
 
@@ -52,6 +75,7 @@ class Decision(NamedTuple):
     S: Array
     decision: Any
     confidence: float
+    sure: Sure | None = None
 
 
 class Session:
@@ -73,6 +97,11 @@ class Session:
         What happens to packets after a jump, forward by more than `jump`, or back by more than 1 s: "refuse" refuses
         them until the stream continues where it was; "restart" refuses the first, which may be a stray one, and begins
         a new stream when the next packet is there as well. What was learned is kept.
+    decide : {"votes", "evidence"}, optional
+        How to decide; by default as the network does.
+    sure : float, optional
+        Note when the probability of the leading class first reaches this level, in `Decision.sure`; nothing else changes.
+        The network must be calibrated (`Network.calibrate`).
 
     Attributes
     ----------
@@ -105,6 +134,8 @@ class Session:
         vote_tau: Time | None = None,
         jump: Time | None = "1 h",
         on_jump: OnJump = "refuse",
+        decide: Decide | None = None,
+        sure: float | None = None,
     ) -> None:
         if on_jump not in get_args(OnJump):
             raise SettingError(f"on_jump = {on_jump!r} must be one of {', '.join(get_args(OnJump))}.")
@@ -113,6 +144,7 @@ class Session:
         self._jump = LATEST if jump is None else int(min(max(microseconds(jump, "jump"), 1), LATEST))
         rule = adapt if isinstance(adapt, Rule) else network.rule.for_adapting()
         self._forget = 0.0 if vote_tau is None else -1.0 / time_constant(vote_tau, "vote_tau")
+        self._decide_by(network, decide, sure)
         self._start = network.snapshot()
         self._plan, self._settings = online_plan(network.stages), Settings.of(network.stages, rule)
         self._sizes = np.array([*network.field, network.polarities])
@@ -127,7 +159,23 @@ class Session:
         # Each kernel is compiled for exactly the arguments that it is called with: calls are not checked.
         self._unpack = compiled_for(packets.unpack, *self._arguments_of_unpack(0))
         self._run = compiled_for(online.run, *self._arguments_of_run())
-        self._tally = compiled_for(packets.tally, *self._arguments_of_tally(0))
+        self._tally = compiled_for(packets.tally, *self._arguments_of_tally(0, 0))
+
+    def _decide_by(self, network: Network, decide: Decide | None, sure: float | None) -> None:
+        """Note how to decide, and when a decision is sure."""
+        if decide not in (None, *get_args(Decide)):
+            raise SettingError(f"decide = {decide!r} must be one of {', '.join(get_args(Decide))}.")
+        by = decide or network.decides
+        if sure is not None and not 0 < sure <= 1:
+            raise SettingError(f"sure = {sure!r} must lie between 0 and 1: the probability of the leading class.")
+        if sure is not None and by not in network.calibration:
+            raise SettingError(
+                "This network has no calibrated probabilities to be sure by. Train it with recordings for validation "
+                "(the default of `timesurf train`), or call Network.calibrate."
+            )
+        self._weighed = len(network.classes) if by == "evidence" else 0
+        self._scale = network.calibration.get(by, UNCALIBRATED if self._weighed else 0.0)
+        self._level = 2.0 if sure is None else float(sure)
 
     def reset(self) -> None:
         """Start a new stream: forget all events, and what was learned from them."""
@@ -141,6 +189,7 @@ class Session:
         """Begin a stream with these parameters."""
         self._state, self._clock = online_state.begin(self._plan, parameters), clock
         self._votes, self._ahead = np.zeros(len(self.network.classes)), np.array([-1.0, 0.0])
+        self._evidence, self._sure = np.zeros(self._weighed), np.full(3, -1, np.int64)
 
     def push(self, events: Array | Recordings) -> Decision:
         """Run a packet of events through the network.
@@ -196,10 +245,18 @@ class Session:
             self._refuse_or_restart(n, *self._wrong.tolist())
         self.events += n  # before they are counted as kept: an interrupt may come between
         found = self._run(*self._arguments_of_run())
-        self._tally(*self._arguments_of_tally(found))
-        ahead, share = self._ahead.tolist()
-        out, units, S = (array[:found].copy() for array in self._outputs)
-        return Decision(out, units, S, self._classes[int(ahead)] if ahead >= 0 else None, share)
+        self._tally(*self._arguments_of_tally(found, n))
+        ahead, confidence = self._ahead.tolist()
+        out, units, S = (array[:found].copy() for array in self._outputs[:3])
+        return Decision(out, units, S, self._classes[int(ahead)] if ahead >= 0 else None, confidence, self.sure)
+
+    @property
+    def sure(self) -> Sure | None:
+        """The first decision of the stream that was sure; None before it."""
+        if self._sure[0] < 0:
+            return None
+        decision, events, time = self._sure.tolist()
+        return Sure(self._classes[decision], events, time)
 
     @property
     def first(self) -> int:
@@ -251,15 +308,16 @@ class Session:
         network = self._plan.layout, self._settings, self._state
         return self._events, 0, 0, False, self.adapts, *network, self._counts, self._outputs
 
-    def _arguments_of_tally(self, found: int) -> tuple[Any, ...]:
-        voted = self._plan.layout.voted
-        return found, self._events, self._outputs, voted, self._forget, self._clock, self._votes, self._ahead
+    def _arguments_of_tally(self, found: int, n: int) -> tuple[Any, ...]:
+        how = self._plan.layout.voted, self._forget, self._scale, self._level, self.events - n
+        what = self._clock, self._votes, self._evidence, self._ahead, self._sure
+        return found, self._events, self._outputs, *how, *what
 
     def _grow(self, room: int) -> None:
         """Room for packets of so many events."""
         self._packet = np.zeros((len(self._axes) + 1, room), np.int64)
         self._events = Events(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(2, np.int64), _UNLABELLED)
-        self._outputs = online.Outputs.room(room)
+        self._outputs = online.Outputs.room(room, self._weighed)
 
     def _check_type(self, events: Any) -> None:
         """Refuse packets that are not arrays with the fields of the network, all of them integers."""

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from math import exp, sqrt
+from math import exp, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from timesurf.engines.cpu.shares import delta_gains
 from timesurf.engines.cpu.steps import compiled, inlined
 from timesurf.engines.cpu.vector import VECTOR, add_scaled, decayed, elapsed, squared_distance
 from timesurf.engines.data import Array
+from timesurf.rule import DOUBT
 
 
 class Outputs(NamedTuple):
@@ -28,11 +29,13 @@ class Outputs(NamedTuple):
     event: Array  # (events,) which event it was, or empty: not wanted
     unit: Array  # (events,) the unit of the last layer that fired
     S: Array  # (events,) its S
+    evidence: Array  # (events, classes) log(share of the class + DOUBT), or no rows: not wanted
 
     @classmethod
-    def room(cls, events: int) -> Outputs:
-        """Room for so many."""
-        return cls(np.zeros(events, np.int64), np.zeros(events, np.int64), np.zeros(events))
+    def room(cls, events: int, classes: int = 0) -> Outputs:
+        """Room for so many, with evidence for so many classes; 0: without."""
+        evidence = np.zeros((events if classes else 0, classes))
+        return cls(np.zeros(events, np.int64), np.zeros(events, np.int64), np.zeros(events), evidence)
 
 
 @compiled
@@ -91,6 +94,8 @@ def run(
                 step.dS[k] = steps.change(step.S[k], layout.layers[k].place0 + step.place[k], memory.previous)
             if len(outputs.event) > 0:
                 outputs.event[found], outputs.unit[found], outputs.S[found] = i, p, step.S[layers - 1]
+                if len(outputs.evidence) > 0:
+                    weigh(layout.layers[layers - 1], p, settings.temperature, layout, step, outputs.evidence[found])
             found += 1
             if not learn:
                 continue
@@ -187,6 +192,19 @@ def move_all(layer, k, f, label, now, layout, settings, weights, lazy, memory, s
             approach(layer, u, step.surface[k], gain, weights, step)
         else:
             drift(layer, k, settings.pace[k], u, gain, now, weights, lazy, memory)
+
+
+@inlined
+def weigh(layer, f, temperature, layout, step, evidence):
+    """Evidence of an output event for every class: log(share + DOUBT)."""
+    closest, total = step.dist[layer.unit0 + f] ** 2, 0.0
+    evidence[:] = 0.0
+    for u in range(layer.units):
+        share = exp(-temperature * (step.dist[layer.unit0 + u] ** 2 - closest))
+        total += share
+        evidence[layout.voted[u]] += share
+    for c in range(len(evidence)):
+        evidence[c] = log(evidence[c] / total + DOUBT)
 
 
 @inlined

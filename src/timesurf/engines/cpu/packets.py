@@ -58,20 +58,53 @@ def unpack(
 
 
 @compiled
-def tally(found, events, outputs, voted, forget, clock, votes, ahead):
-    """Count the votes of a packet; older ones decay by exp(forget dt). ahead: the leading class, its share."""
+def tally(
+    found,  # IN     output events of the packet
+    events,  # IN     Events
+    outputs,  # IN     Outputs
+    voted,  # IN     (units,) class that each unit of the last layer votes for
+    forget,  # IN     votes and evidence decay by exp(forget dt); 0: never
+    scale,  # IN     of probabilities; 0: confidence is a share of the votes
+    level,  # IN     probability from which a decision is sure; above 1: never
+    before,  # IN     events of the stream before this packet
+    clock,  # INOUT  (3,) as in `unpack`
+    votes,  # INOUT  (classes,)
+    evidence,  # INOUT  (classes,), or empty: votes decide
+    ahead,  # OUT    (2,) the leading class, its confidence
+    sure,  # INOUT  (3,) class, number of events and time of the first sure decision; -1 before it
+):
+    """Count the votes, and sum the evidence, of a packet."""
+    by = evidence if len(evidence) > 0 else votes
     for i in range(found):
         now = events.t[outputs.event[i]]
         if forget < 0:
             faded = exp((now - clock[2]) * forget) if clock[2] >= 0 else 0.0
             for c in range(len(votes)):
                 votes[c] *= faded
+            for c in range(len(evidence)):
+                evidence[c] *= faded
         votes[voted[outputs.unit[i]]] += 1
+        for c in range(len(evidence)):
+            evidence[c] += outputs.evidence[i, c]
         clock[2] = now
+        if level <= 1 and sure[0] < 0:
+            best, confidence = leading(votes, by, scale)
+            if confidence >= level:
+                sure[0], sure[1], sure[2] = best, before + outputs.event[i] + 1, now
     if found > 0:
-        best, total = 0, 0.0
-        for c in range(len(votes)):
-            total += votes[c]
-            if votes[c] > votes[best]:
-                best = c
-        ahead[0], ahead[1] = best, votes[best] / total
+        ahead[0], ahead[1] = leading(votes, by, scale)
+
+
+@compiled
+def leading(votes, by, scale):
+    """The class with most votes or evidence, and how sure that is; see `timesurf.metrics.decide`."""
+    best, total, others = 0, 0.0, 0.0
+    for c in range(len(by)):
+        total += votes[c]
+        if by[c] > by[best]:
+            best = c
+    if scale == 0:
+        return best, votes[best] / total
+    for c in range(len(by)):
+        others += exp(scale * (by[c] - by[best]) / total)
+    return best, 1.0 / others

@@ -1,0 +1,112 @@
+"""Early decisions: the moment at which a network is sure."""
+
+import numpy as np
+import pytest
+
+from timesurf import Full, Network, Recordings, Rule, Session, SettingError, Window, metrics
+from timesurf.calibration import probabilities
+from timesurf.live.early import early
+
+from ..random_networks import blobs
+
+DATA, TEST = blobs(45, seed=0), blobs(12, seed=1)
+
+
+@pytest.fixture(scope="module", params=["votes", "evidence"])
+def network(request):
+    """A calibrated network of two units per class that rejects some events."""
+    layers = [Window(3, units=6, tau="5 ms"), Full(units_per_class=2, tau="20 ms")]
+    rule = Rule(alpha=1e-4, beta=0.0, last="delta")
+    found = Network(layers, DATA.field, DATA.polarities, DATA.classes, rule=rule, dtype="float64")
+    found.fit(DATA, passes=3, batch_size=8, start="kmeans", sample=45, validation=blobs(45, seed=2))
+    found.decides = request.param
+    return found.tighten(DATA, keep=0.7)
+
+
+@pytest.fixture(scope="module")
+def calibrated(network):
+    """As the network, tightening undone from its calibration."""
+    network.calibrate(blobs(45, seed=2))
+    return network
+
+
+def beginning(recording, n):
+    """The first n events of a recording."""
+    return Recordings(
+        [x[:n] for x in recording.coords], recording.t[:n], recording.p[:n], [0, n],
+        field=recording.field, polarities=recording.polarities,
+    )  # fmt: skip
+
+
+def certainty(network, recording):
+    """Class and probability of the leading class after each event, from whole inferences of the beginnings."""
+    found = [network.infer(beginning(recording, n)) for n in range(1, len(recording.t) + 1)]
+    by = [outcome.votes if outcome.evidence is None else outcome.evidence for outcome in found]
+    p = np.array([probabilities(e, o.votes.sum(axis=1), network.scale)[0] for e, o in zip(by, found, strict=True)])
+    return p.argmax(axis=1), p.max(axis=1) * [o.votes.sum() > 0 for o in found]
+
+
+@pytest.mark.parametrize("packet", [1, 7, 80])
+def test_a_session_decides_as_the_network_does_for_any_cut(calibrated, packet):
+    expected = calibrated.predict(TEST)
+    for r in range(len(TEST)):
+        session, one = Session(calibrated), TEST[r]
+        for i in range(0, len(one.t), packet):
+            some = slice(i, i + packet)
+            decision = session.take([x[some] for x in one.coords], one.t[some], one.p[some])
+        assert decision.decision == calibrated.classes[expected.classes[r]]
+        assert decision.confidence == pytest.approx(expected.confidence[r], rel=1e-6)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
+def test_it_is_sure_at_the_first_event_at_which_the_probability_reaches_the_level(calibrated, level):
+    found = early(calibrated, TEST, level)
+    assert found.sure.any()
+    for r in range(4):
+        leader, p = certainty(calibrated, TEST[r])
+        reached = np.flatnonzero(p >= level)
+        assert found.sure[r] == (len(reached) > 0)
+        first = reached[0] if len(reached) else len(p) - 1
+        assert (found.events[r], found.classes[r]) == (first + 1, leader[first])
+        assert found.time[r] == TEST[r].t[first] - TEST[r].t[0]
+        assert found.share[r] == (first + 1) / len(p)
+
+
+def test_early_decisions_leave_the_network_and_the_stream_as_they_are(calibrated):
+    before, (events,) = calibrated.snapshot(), TEST[0].to_structured()
+    plain, sure = (Session(calibrated, sure=level).push(events) for level in (None, 0.5))
+    assert plain.sure is None and sure.sure is not None
+    assert (plain.decision, plain.confidence) == (sure.decision, sure.confidence)
+    assert np.array_equal(plain.S, sure.S)
+    early(calibrated, TEST, 0.5)
+    assert calibrated.parameters.same(before)
+
+
+def test_a_recording_without_output_is_never_sure(calibrated):
+    closed = calibrated.twin(calibrated.snapshot())
+    closed.parameters[0].thresholds[:] = 0
+    found = early(closed, TEST[:2], 0.5)
+    assert found.classes.tolist() == [metrics.SILENT] * 2 and not found.sure.any()
+    assert found.share.tolist() == [1, 1]
+
+
+def test_evidence_fades_as_votes_do(calibrated):
+    (events,) = TEST[0].to_structured()
+    late = events.copy()
+    late["t"] += 10**9
+    session = Session(calibrated, vote_tau="1 ms", jump=None)
+    session.push(events)
+    after, alone = session.push(late), Session(calibrated, vote_tau="1 ms").push(late)
+    assert after.confidence == pytest.approx(alone.confidence, rel=1e-3)
+
+
+def test_what_is_not_calibrated_cannot_be_sure(network):
+    plain = network.twin(network.snapshot())
+    plain.calibration = {}
+    with pytest.raises(SettingError, match="calibrated"):
+        Session(plain, sure=0.9)
+    for level in (0, 1.5):
+        with pytest.raises(SettingError, match="between 0 and 1"):
+            Session(network, sure=level)
+    with pytest.raises(SettingError, match="votes, evidence"):
+        Session(network, decide="luck")
