@@ -18,16 +18,10 @@ def network(request):
     layers = [Window(3, units=6, tau="5 ms"), Full(units_per_class=2, tau="20 ms")]
     rule = Rule(alpha=1e-4, beta=0.0, last="delta")
     found = Network(layers, DATA.field, DATA.polarities, DATA.classes, rule=rule, dtype="float64")
-    found.fit(DATA, passes=3, batch_size=8, start="kmeans", sample=45, validation=blobs(45, seed=2))
+    found.fit(DATA, passes=3, batch_size=8, start="kmeans", sample=45)
     found.decides = request.param
-    return found.tighten(DATA, keep=0.7)
-
-
-@pytest.fixture(scope="module")
-def calibrated(network):
-    """As the network, tightening undone from its calibration."""
-    network.calibrate(blobs(45, seed=2))
-    return network
+    found.tighten(DATA, keep=0.7).calibrate(blobs(45, seed=2))
+    return found
 
 
 def beginning(recording, n):
@@ -47,23 +41,23 @@ def certainty(network, recording):
 
 
 @pytest.mark.parametrize("packet", [1, 7, 80])
-def test_a_session_decides_as_the_network_does_for_any_cut(calibrated, packet):
-    expected = calibrated.predict(TEST)
+def test_a_session_decides_as_the_network_does_for_any_cut(network, packet):
+    expected = network.predict(TEST)
     for r in range(len(TEST)):
-        session, one = Session(calibrated), TEST[r]
+        session, one = Session(network), TEST[r]
         for i in range(0, len(one.t), packet):
             some = slice(i, i + packet)
             decision = session.take([x[some] for x in one.coords], one.t[some], one.p[some])
-        assert decision.decision == calibrated.classes[expected.classes[r]]
+        assert decision.decision == network.classes[expected.classes[r]]
         assert decision.confidence == pytest.approx(expected.confidence[r], rel=1e-6)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
-def test_it_is_sure_at_the_first_event_at_which_the_probability_reaches_the_level(calibrated, level):
-    found = early(calibrated, TEST, level)
+def test_it_is_sure_at_the_first_event_at_which_the_probability_reaches_the_level(network, level):
+    found = early(network, TEST, level)
     assert found.sure.any()
     for r in range(4):
-        leader, p = certainty(calibrated, TEST[r])
+        leader, p = certainty(network, TEST[r])
         reached = np.flatnonzero(p >= level)
         assert found.sure[r] == (len(reached) > 0)
         first = reached[0] if len(reached) else len(p) - 1
@@ -72,31 +66,33 @@ def test_it_is_sure_at_the_first_event_at_which_the_probability_reaches_the_leve
         assert found.share[r] == (first + 1) / len(p)
 
 
-def test_early_decisions_leave_the_network_and_the_stream_as_they_are(calibrated):
-    before, (events,) = calibrated.snapshot(), TEST[0].to_structured()
-    plain, sure = (Session(calibrated, sure=level).push(events) for level in (None, 0.5))
-    assert plain.sure is None and sure.sure is not None
+def test_early_decisions_leave_the_network_and_the_stream_as_they_are(network):
+    before, (events,) = network.snapshot(), TEST[0].to_structured()
+    plain, sure = (Session(network, sure=level).push(events) for level in (None, 0.5))
+    assert plain.sure is None
+    assert sure.sure is not None
     assert (plain.decision, plain.confidence) == (sure.decision, sure.confidence)
     assert np.array_equal(plain.S, sure.S)
-    early(calibrated, TEST, 0.5)
-    assert calibrated.parameters.same(before)
+    early(network, TEST, 0.5)
+    assert network.parameters.same(before)
 
 
-def test_a_recording_without_output_is_never_sure(calibrated):
-    closed = calibrated.twin(calibrated.snapshot())
+def test_a_recording_without_output_is_never_sure(network):
+    closed = network.twin(network.snapshot())
     closed.parameters[0].thresholds[:] = 0
     found = early(closed, TEST[:2], 0.5)
-    assert found.classes.tolist() == [metrics.SILENT] * 2 and not found.sure.any()
+    assert found.classes.tolist() == [metrics.SILENT] * 2
+    assert not found.sure.any()
     assert found.share.tolist() == [1, 1]
 
 
-def test_evidence_fades_as_votes_do(calibrated):
+def test_evidence_fades_as_votes_do(network):
     (events,) = TEST[0].to_structured()
     late = events.copy()
     late["t"] += 10**9
-    session = Session(calibrated, vote_tau="1 ms", jump=None)
+    session = Session(network, vote_tau="1 ms", jump=None)
     session.push(events)
-    after, alone = session.push(late), Session(calibrated, vote_tau="1 ms").push(late)
+    after, alone = session.push(late), Session(network, vote_tau="1 ms").push(late)
     assert after.confidence == pytest.approx(alone.confidence, rel=1e-3)
 
 

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from timesurf.cli.app import Json, Model, Seed, app, bench, check_writable, console, write_json
 from timesurf.cli.data import fitted, load
+from timesurf.cli.using import Decide, Sure
 from timesurf.errors import EventError
 from timesurf.io.receive import Datagrams
 
@@ -37,6 +38,8 @@ def stream(
         str, typer.Option(help="Time constant with which votes fade, such as '100 ms'; 'never' for a plain count.")
     ] = "100 ms",
     adapt: Annotated[bool, typer.Option("--adapt", help="Continue to learn, without labels.")] = False,
+    decide: Decide = None,
+    sure: Sure = None,
     if_behind: Annotated[
         str | None,
         typer.Option(
@@ -72,7 +75,7 @@ def stream(
     network, refusals = Network.load(model), Refusals(_occasional_line())
     times = {"vote_tau": vote_tau, "jump": jump}
     how: dict[str, Any] = {name: None if value == "never" else value for name, value in times.items()}
-    session = Session(network, adapt=adapt, **how, on_jump=cast("Any", on_jump))
+    session = Session(network, adapt=adapt, **how, on_jump=cast("Any", on_jump), decide=cast("Any", decide), sure=sure)
     packets = _packets(source, network, refusals.add)
     # datagrams that are not read at once are lost as well, and not always counted
     policy: Any = if_behind or ("drop" if isinstance(packets, Datagrams) else "block")
@@ -201,6 +204,7 @@ class _View:
             "ended_by": self.ended_by,
             "decision": None if latest is None or latest.decision is None else str(latest.decision),
             "confidence": 0.0 if latest is None else float(latest.confidence),
+            "sure": None if session.sure is None else session.sure._asdict(),
         }
 
     def table(self) -> Table:
@@ -222,6 +226,9 @@ class _View:
             table.add_row("refused", Text(f"{self.refusals.count:,} packets, the latest: {self.refusals.reason}"))
         if self.session.restarts:
             table.add_row("restarts", f"{self.session.restarts:,}: the clock of the stream has jumped")
+        if self.session.sure is not None:
+            decision, used, time_used = self.session.sure
+            table.add_row("sure", Text(f"{decision} after {used:,} events, {time_used / 1e3:,.1f} ms"))
         table.add_row("kept by each layer", "  ".join(f"{share:.1%}" for share in self.session.kept))
         table.add_row("S", f"{self.S:+.2f}  {_bar((self.S + 1) / 2)}")
         votes = self.session.votes

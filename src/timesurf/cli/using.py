@@ -33,6 +33,10 @@ Decide = Annotated[
     str | None,
     typer.Option(help="votes or evidence; default: evidence where the model has it (preset auto), else votes."),
 ]
+Sure = Annotated[
+    float | None,
+    typer.Option(min=0.01, max=1, help="Decide as soon as the probability of a class reaches this level, as 0.95."),
+]
 _SHOWN = 10  # files that could not be read, or mistakes, at most
 _MATRIX = 40  # classes in a confusion matrix, at most
 _FIGURES = {
@@ -128,10 +132,14 @@ def predict(
     ],
     split: Split = "train",
     decide: Decide = None,
+    sure: Sure = None,
     engine: Engine = "cpu",
     dask: Dask = None,
 ) -> None:
     """Classify recordings: class, confidence, and the votes and the probability of every class.
+
+    With --sure a recording is read only until the probability of a class reaches that level: the table then gives the
+    events and the time that this took, and the accuracy and the mean share of events used are printed.
 
     With --dask every file in a folder or bucket is classified, on many workers, and written as Parquet. If interrupted,
     the same command continues; run again later, it adds new files.
@@ -144,18 +152,38 @@ def predict(
     network = Network.load(model, engine=engine)
     network.decides = cast(Any, decide)
     if dask is not None:
-        if split != "train":
-            raise SettingError("--dask classifies every file of a folder: leave out --split.")
+        if split != "train" or sure is not None:
+            raise SettingError("--dask classifies every file of a folder, to its end: leave out --split and --sure.")
         _predict_files(dask, network, data, out)
         return
     check_writable(Path(out))
     recordings = fitted(load(data, split), network)
-    table = columns(network, recordings, in_parts("classifying", recordings, network.infer))
+    if sure is not None:
+        table = _until_sure(network, recordings, sure)
+    else:
+        table = columns(network, recordings, in_parts("classifying", recordings, network.infer))
     if recordings.labels is None:
         del table["label"]
     with replacing(out) as file:
         file.write(as_csv(table).encode(errors="backslashreplace"))
     console.print(f"{len(recordings):,} decisions written to {out}", highlight=False)
+
+
+def _until_sure(network: Any, recordings: Recordings, sure: float) -> dict[str, list[Any]]:
+    """Columns of early decisions; what they took is printed."""
+    from timesurf.live.early import columns, early
+
+    with counted("classifying") as report:
+        found = early(network, recordings, sure, progress=report)
+    label = network.class_numbers(recordings)
+    known = label >= 0
+    right = f"recording accuracy {(found.classes == label)[known].mean():.1%}; " if known.any() else ""
+    console.print(
+        f"{right}{found.share.mean():.1%} of a recording's events used on average; "
+        f"{int(found.sure.sum()):,} of {len(recordings):,} recordings were sure before their end",
+        highlight=False,
+    )
+    return columns(network, recordings, found)
 
 
 def _predict_files(dask: str, network: Any, data: str, out: str) -> None:

@@ -93,3 +93,18 @@ def early(
             found.classes[r] = number[decision.decision]
         progress(r + 1, len(recordings))
     return found
+
+
+def columns(network: Network, recordings: Recordings, found: Early) -> dict[str, list[Any]]:
+    """Tabulate early decisions: label, decision, whether it was sure, events in all, events and microseconds used."""
+    labels = [None] * len(recordings) if recordings.labels is None else recordings.labels.tolist()
+    known = recordings.labelled.tolist()
+    return {
+        "recording": list(range(len(recordings))),
+        "label": [label if is_known else None for label, is_known in zip(labels, known, strict=True)],
+        "decision": [None if c == SILENT else network.classes[c].item() for c in found.classes],
+        "sure": found.sure.tolist(),
+        "events": recordings.counts.tolist(),
+        "events_used": found.events.tolist(),
+        "us_used": found.time.tolist(),
+    }

@@ -100,7 +100,7 @@ class Session:
     decide : {"votes", "evidence"}, optional
         How to decide; by default as the network does.
     sure : float, optional
-        Note when the probability of the leading class first reaches this level, in `Decision.sure`; nothing else changes.
+        Note in `Decision.sure` when the probability of the leading class first reaches this level; nothing else changes.
         The network must be calibrated (`Network.calibrate`).
 
     Attributes
