@@ -100,8 +100,8 @@ class Session:
     decide : {"votes", "evidence"}, optional
         How to decide; by default as the network does.
     sure : float, optional
-        Note in `Decision.sure` when the probability of the leading class first reaches this level; nothing else changes.
-        The network must be calibrated (`Network.calibrate`).
+        Note in `Decision.sure` when the probability of the leading class first reaches this level. Nothing else
+        changes. The network must be calibrated (`Network.calibrate`).
 
     Attributes
     ----------

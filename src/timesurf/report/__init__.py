@@ -10,6 +10,7 @@ file            what it does
 `findings.py`   figures of the run
 `sections.py`   sections of the page, each with an explanation of its pictures
 `decisions.py`  sections on decisions: kept events, mistakes, how soon, worst recordings
+`sureness.py`   sections on probabilities, and on accuracy over events kept
 `units.py`      sections on units: centroids, what they fire for, thresholds
 `searching.py`  sections of the report on a search
 `pictures.py`   curves, bars, points and images as SVG and PNG

@@ -46,11 +46,11 @@ def confusions(found: Findings) -> Html:
     evaluated = found.evaluated
     if evaluated is None or not len(evaluated.known):
         return Html()
-    votes, label = evaluated.outcome.votes, evaluated.label
-    top = _most_confused(found.classes, metrics.confusion_counts(votes, label))
+    what = evaluated.outcome.votes, evaluated.label, evaluated.outcome.evidence
+    top = _most_confused(found.classes, metrics.confusion_counts(*what))
     if len(found.classes) > _ROWS:
         return tag("p", f"{len(found.classes):,} classes are too many for a matrix. ", top)
-    counts = metrics.confusion(votes, label)
+    counts = metrics.confusion(*what)
     how = (
         "Rows are true classes, columns predicted ones. Blue cells are correct, orange cells mistakes; the stronger "
         "the colour, the larger the share of the row."

@@ -38,12 +38,15 @@ class Evaluated:
         Number of the class, -1 if unknown.
     outcome : Outcome
         What came out.
+    scale : float or None
+        Of the network's probabilities; None if it was never calibrated.
 
     """
 
     recordings: Recordings
     label: Array
     outcome: Outcome
+    scale: float | None = None
 
     @property
     def known(self) -> Array:
@@ -53,7 +56,7 @@ class Evaluated:
     @property
     def decided(self) -> metrics.Decisions:
         """Decision on each recording."""
-        return metrics.decide(self.outcome.votes)
+        return metrics.decide(self.outcome.votes, self.outcome.evidence, self.scale)
 
     @property
     def share(self) -> Array:
@@ -64,7 +67,7 @@ class Evaluated:
 
     def figures(self) -> dict[str, Any]:
         """Figures as `metrics.summary` gives them; accuracies are of the recordings that have a label."""
-        return metrics.summary(self.outcome, self.label)
+        return metrics.summary(self.outcome, self.label, self.scale)
 
     def kept_by_class(self, classes: int) -> Array:
         """Share of input events that each layer passed on, averaged per class (classes, layers); NaN without any."""
@@ -195,9 +198,10 @@ def gather(run: Run) -> Findings:
     held = run.held_out
     if held is None or not len(held):
         return Findings(run, None, None)
-    evaluated = Evaluated(held, run.network.class_numbers(held), run.network.infer(held))
+    network = run.network
+    evaluated = Evaluated(held, network.class_numbers(held), network.infer(held), network.scale)
     some = drawn(evaluated.label, held.counts)
-    traced = Traced(held[some], evaluated.label[some], run.network.trace(held[some])) if len(some) else None
+    traced = Traced(held[some], evaluated.label[some], network.trace(held[some])) if len(some) else None
     return Findings(run, evaluated, traced)
 
 

@@ -18,6 +18,7 @@ from timesurf.report.decisions import confusions, keeping, soon, worst
 from timesurf.report.findings import LONGEST, TRACED, WORST, Evaluated, Findings
 from timesurf.report.markup import Html, count, figure, folded, joined, percent, table, tag
 from timesurf.report.pictures import Curve
+from timesurf.report.sureness import probabilities, sparsity
 from timesurf.report.units import features
 
 _NOTHING_HELD_OUT = (
@@ -77,6 +78,7 @@ def headline(found: Findings) -> Html:
         ("recording accuracy", _maybe(figures.get("recording_accuracy"), percent), "recordings classified correctly"),
         ("event accuracy", _maybe(figures.get("event_accuracy"), percent), "output events on the right class"),
         ("kept", _maybe(figures.get("kept"), percent), "share of input events that are output"),
+        ("calibration error", _maybe(figures.get("calibration_error"), percent), "of probabilities, expected"),
         ("silent", _maybe(figures.get("silent"), _counted), "recordings without output events"),
         ("recordings", _maybe(figures.get("recordings"), _counted), "held out" if found.evaluated else "evaluated"),
         ("events", _maybe(figures.get("events"), _counted), "in these recordings"),
@@ -98,9 +100,12 @@ def settings(found: Findings) -> Html:
     about = {name: value for name, value in found.run.about.items() if name not in ("history", "evaluation")}
     if isinstance(about.get("command"), list):
         about["command"] = shlex.join(map(str, about["command"]))
-    asked, chosen = about.pop("config", None), about.pop("settings", None)
+    asked, chosen, _ = about.pop("config", None), about.pop("settings", None), about.pop("why", None)
     groups = {"Options given": asked, "All settings": chosen, "Command, seed, versions, machine": about}
     parts = [folded(name, table((), flat(values))) for name, values in groups.items() if values]
+    if why := found.network.why:
+        chose = tag("p", "Settings were chosen from the data:")
+        parts = [chose, tag("ul", *(tag("li", line) for line in why)), *parts]
     return joined(parts) if parts else tag("p", "No settings were saved with this run.")
 
 
@@ -206,6 +211,8 @@ SECTIONS: tuple[tuple[str, str, Callable[[Findings], Html]], ...] = (
     ("learning", "Learning", learning),
     ("units", "Units", features),
     ("kept", "Kept events", keeping),
+    ("sparsity", "Accuracy over events kept", sparsity),
+    ("sure", "How sure", probabilities),
     ("soon", "How soon", soon),
     ("worst", "Worst recordings", worst),
     ("settings", "Settings", settings),
