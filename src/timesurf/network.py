@@ -249,7 +249,7 @@ class Network(Predicting):
         if sparsity.tighten(self, sparsity.judged_by(recordings, training.get("validation")), keep):
             self.calibration = {}
             if training.get("passes"):
-                with sparsity.resting(self):
+                with sparsity.only_the_last_learns(self):
                     self.train(recordings, **training)
         return self
 

@@ -142,7 +142,7 @@ def _thresholds(old: Array, winner: Array, distance: Array, weight: Array, targe
 
 
 @contextmanager
-def resting(network: Trainee) -> Iterator[None]:
+def only_the_last_learns(network: Trainee) -> Iterator[None]:
     """Freeze the hidden layers, so that only the last one learns."""
     before = [units.frozen.copy() for units in network.parameters]
     for units in network.parameters[:-1]:
