@@ -40,49 +40,62 @@ def some_evidence(seed, recordings=40, classes=4, skill=1.0):
     return mean * events[:, None], events, label
 
 
-def likelihood(evidence, events, label, scale):
+def likelihood(evidence, events, label, by):
     """Mean log probability of labels, each believed as `fit` believes it."""
     n, classes = evidence.shape
     believed = np.full(evidence.shape, 1 / (n + 2) / (classes - 1))
     believed[np.arange(n), label] = (n + 1) / (n + 2)
-    return (believed * np.log(calibration.probabilities(evidence, events, scale))).sum()
+    return (believed * np.log(calibration.probabilities(evidence, events, by))).sum()
 
 
 @settings(max_examples=20, deadline=None)
 @given(seeds, st.floats(0.3, 3))
 def test_the_scale_makes_the_labels_likeliest(seed, skill):
     data = some_evidence(seed, skill=skill)
-    scale = calibration.fit(*data)
-    best = likelihood(*data, scale)
-    assert all(best >= likelihood(*data, scale * by) for by in (0.5, 0.9, 1.1, 2))
+    found = calibration.fit(*data)
+    others = [found._replace(scale=found.scale * factor) for factor in (0.5, 0.9, 1.1, 2)]
+    assert all(likelihood(*data, found) >= likelihood(*data, other) for other in others)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seeds)
+def test_the_prior_makes_beginnings_as_sure_as_they_are_right(seed):
+    evidence, _, label = some_evidence(seed, recordings=300, skill=3)
+    luck = np.eye(4)[np.random.default_rng([seed, 1]).integers(0, 4, 300)]  # of one event, which says nothing
+    found = calibration.fit(np.eye(4)[evidence.argmax(axis=1)] * 99, np.full(300, 99), label, [(luck, np.ones(300))])
+    p = calibration.probabilities(luck, np.ones(300), found).max(axis=1)
+    assert found.prior > 0
+    assert p.max() < 0.35  # not far from chance
 
 
 @settings(max_examples=20, deadline=None)
-@given(seeds, st.floats(1e-3, 1e3))
-def test_probabilities_sum_to_one_and_decide_as_evidence_does(seed, scale):
+@given(seeds, st.floats(1e-3, 1e3), st.floats(0, 100))
+def test_probabilities_sum_to_one_and_decide_as_evidence_does(seed, scale, prior):
     evidence, events, _ = some_evidence(seed)
-    p = calibration.probabilities(evidence, events, scale)
+    by = calibration.Calibration(scale, prior)
+    p = calibration.probabilities(evidence, events, by)
     np.testing.assert_allclose(p.sum(axis=1), 1)
-    decided = metrics.decide(np.ones_like(evidence), evidence, scale)
+    decided = metrics.decide(np.ones_like(evidence), evidence, by)
     assert np.array_equal(decided.classes, evidence.argmax(axis=1))
-    moved = calibration.probabilities(evidence + 7.0 * events[:, None], events, scale)
+    moved = calibration.probabilities(evidence + 7.0 * events[:, None], events, by)
     np.testing.assert_allclose(p, moved, rtol=1e-6, atol=1e-12)  # only differences between classes matter
 
 
 def test_evidence_that_is_too_sure_gets_a_smaller_scale():
     evidence, events, label = some_evidence(0, recordings=400)
-    scale = calibration.fit(evidence, events, label)
-    assert calibration.fit(10 * evidence, events, label) == pytest.approx(scale / 10, rel=1e-6)
-    p = calibration.probabilities(evidence, events, scale)
-    found = calibration.reliability(p.max(axis=1), p.argmax(axis=1) == label)
-    surer = calibration.probabilities(evidence, events, 10 * scale)
-    assert found.error < 0.06 < calibration.reliability(surer.max(axis=1), surer.argmax(axis=1) == label).error
+    by = calibration.fit(evidence, events, label)
+    assert calibration.fit(10 * evidence, events, label).scale == pytest.approx(by.scale / 10, rel=1e-6)
+    errors = []
+    for other in (by, by._replace(scale=10 * by.scale)):
+        p = calibration.probabilities(evidence, events, other)
+        errors.append(calibration.reliability(p.max(axis=1), p.argmax(axis=1) == label).error)
+    assert errors[0] < 0.06 < errors[1]
 
 
 def test_the_scale_stays_finite_where_all_is_right_and_says_nothing_where_nothing_is_known():
     votes = np.eye(3) * 10
-    scale = calibration.fit(votes, np.full(3, 10), np.arange(3))
-    assert calibration.probabilities(votes, np.full(3, 10), scale).max() == pytest.approx(4 / 5)
+    by = calibration.fit(votes, np.full(3, 10), np.arange(3))
+    assert calibration.probabilities(votes, np.full(3, 10), by).max() == pytest.approx(4 / 5)
     assert calibration.fit(votes, np.full(3, 10), np.full(3, -1)) == calibration.UNCALIBRATED
     assert calibration.fit(votes[:, :1], np.full(3, 10), np.zeros(3, int)) == calibration.UNCALIBRATED
     assert calibration.fit(votes * 0, np.zeros(3), np.arange(3)) == calibration.UNCALIBRATED
@@ -138,7 +151,7 @@ def test_a_model_file_keeps_calibration_and_reasons(delta, tmp_path):
     delta.save(tmp_path / "m.tsf")
     again = Network.load(tmp_path / "m.tsf")
     assert (again.calibration, again.why) == (delta.calibration, ("because",))
-    for wrong in ({"luck": 1.0}, {"votes": 0.0}, {"votes": True}, [1.0]):
+    for wrong in ({"luck": [1.0, 0.0]}, {"votes": [0.0, 0.0]}, {"votes": [1.0, -1.0]}, {"votes": 1.0}, [1.0]):
         with pytest.raises(ModelFileError, match="calibration"):
             write(tmp_path / "wrong.tsf", describe(delta) | {"calibration": wrong}, delta.parameters)
     with pytest.raises(ModelFileError, match="why"):

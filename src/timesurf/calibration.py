@@ -2,36 +2,51 @@
 
 Each output event votes for a class or, in a network with a temperature, adds evidence for every class. Summed over the
 events of a recording, as if they were independent, evidence is far too sure: neighbouring events say much the same. So
-probabilities come from the mean over events, times one number, the scale::
+probabilities come from the mean over events, times a scale; and as a few events prove little, it is as if some events
+without any evidence had come before them::
 
-    p_c = softmax_c(scale e_c / n)       e_c: votes, or evidence, of class c; n: output events
+    p_c = softmax_c(scale e_c / (n + prior))       e_c: votes, or evidence, of class c; n: output events
 
-The scale is fitted on recordings that the network did not learn from: it maximises the likelihood of their labels. The
-mean is also what makes one scale serve for parts of recordings: the sum, or the sum over the square root of n, fitted
-on whole recordings, is too sure of long ones and not sure enough of short ones.
+Both numbers are fitted on recordings that the network did not learn from, by the likelihood of their labels: the scale
+on whole recordings, the prior on their beginnings too, so that early decisions are as reliable as late ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-UNCALIBRATED = 1.0  # scale of a network that was never calibrated
 BINS = 10  # of a reliability diagram
+BEGINNINGS = (1, 4, 16, 64, 256, 1024)  # events
+_PRIORS = (0.0, 1.0, 4.0, 16.0, 64.0, 256.0, 1024.0)  # events
 _SCALES = 1e-9, 1e9  # between which the best one is looked for
 
 
-def scores(evidence: Array, events: Array) -> Array:
-    """e_c / n, 0 for a recording without output events."""
-    scaled: Array = evidence / np.maximum(events, 1e-300)[..., None]
-    return scaled
+class Calibration(NamedTuple):
+    """How evidence becomes probabilities, see the equation of this module.
+
+    Attributes
+    ----------
+    scale : float
+        Of the mean evidence, positive.
+    prior : float
+        Events without evidence that are counted beside the output events.
+
+    """
+
+    scale: float = 1.0
+    prior: float = 0.0
 
 
-def probabilities(evidence: Array, events: Array, scale: float) -> Array:
-    """Probability of each class: ``softmax(scale e / n)``; all classes are equal without output events.
+UNCALIBRATED = Calibration()
+
+
+def probabilities(evidence: Array, events: Array, by: Calibration) -> Array:
+    """Probability of each class; all classes are equal without output events.
 
     Parameters
     ----------
@@ -39,7 +54,7 @@ def probabilities(evidence: Array, events: Array, scale: float) -> Array:
         Votes, or evidence, of each class.
     events : array, shape (...)
         Output events.
-    scale : float
+    by : Calibration
         As `fit` gives it.
 
     Returns
@@ -49,21 +64,27 @@ def probabilities(evidence: Array, events: Array, scale: float) -> Array:
 
     Examples
     --------
-    >>> probabilities(np.array([[4, 0], [0, 0]]), np.array([4, 0]), scale=2.0).round(2)
+    >>> probabilities(np.array([[4, 0], [0, 0]]), np.array([4, 0]), Calibration(scale=2.0)).round(2)
     array([[0.88, 0.12],
            [0.5 , 0.5 ]])
 
     """
-    z = scale * scores(evidence, events)
+    z = by.scale * _scores(evidence, events, by.prior)
     weight = np.exp(z - z.max(axis=-1, keepdims=True))
     shares: Array = weight / weight.sum(axis=-1, keepdims=True)
     return shares
 
 
-def fit(evidence: Array, events: Array, label: Array) -> float:
-    """The scale under which these labels are likeliest.
+def _scores(evidence: Array, events: Array, prior: float) -> Array:
+    """e_c / (n + prior), 0 where there are no events."""
+    scores: Array = evidence / np.maximum(np.asarray(events) + prior, 1e-300)[..., None]
+    return scores
 
-    So that a few recordings, all classified correctly, do not make it infinite, each label is believed with
+
+def fit(evidence: Array, events: Array, label: Array, beginnings: Sequence[tuple[Array, Array]] = ()) -> Calibration:
+    """The calibration under which these labels are likeliest.
+
+    So that a few recordings, all classified correctly, do not make the scale infinite, each label is believed with
     probability (n + 1) / (n + 2), n being the number of recordings (Platt 1999).
 
     Parameters
@@ -72,37 +93,64 @@ def fit(evidence: Array, events: Array, label: Array) -> float:
         As for `probabilities`, of recordings that were not learned from.
     label : array of int, shape (recordings,)
         Numbers of the right classes, -1 where unknown.
+    beginnings : sequence of pairs of arrays
+        Evidence and output events of the first events of the same recordings; without any the prior is 0.
 
     Returns
     -------
-    float
-        The scale; `UNCALIBRATED` if no recording has a label and output events, or there is a single class.
+    Calibration
+        `UNCALIBRATED` if no recording has a label and output events, or there is a single class.
 
     Examples
     --------
     >>> surer = fit(np.array([[9, 1], [2, 8], [7, 3]]), np.full(3, 10), np.array([0, 1, 0]))
     >>> less_sure = fit(np.array([[9, 1], [2, 8], [7, 3]]), np.full(3, 10), np.array([0, 1, 1]))
-    >>> bool(surer > less_sure)
+    >>> surer.scale > less_sure.scale
     True
 
     """
-    known = (label >= 0) & (events > 0)
-    z, right = scores(evidence[known], events[known]), label[known]
-    number, classes = z.shape
-    if number == 0 or classes < 2:
+    if not ((label >= 0) & (events > 0)).any() or evidence.shape[1] < 2:
         return UNCALIBRATED
-    believed = np.full(z.shape, 1 / (number + 2) / (classes - 1))
-    believed[np.arange(number), right] = (number + 1) / (number + 2)
-    expected = float((believed * z).sum())
+    every = [(evidence, events), *beginnings]
+    found = [
+        Calibration(_scale(evidence, events, label, prior), prior) for prior in (_PRIORS if beginnings else (0.0,))
+    ]
+    surprise = [sum(_surprise(*some, label, by) for some in every) for by in found]
+    return found[int(np.argmin(surprise))]
+
+
+def _believed(label: Array, classes: int) -> Array:
+    """How far each label is believed."""
+    number = len(label)
+    believed = np.full((number, classes), 1 / (number + 2) / (classes - 1))
+    believed[np.arange(number), label] = (number + 1) / (number + 2)
+    return believed
+
+
+def _scale(evidence: Array, events: Array, label: Array, prior: float) -> float:
+    """The scale under which labels are likeliest."""
+    known = (label >= 0) & (events > 0)
+    evidence, events = evidence[known], events[known]
+    z = _scores(evidence, events, prior)
+    expected = float((_believed(label[known], z.shape[1]) * z).sum())
     low, high = np.log(_SCALES)
-    for _ in range(60):  # the likelihood is concave in the scale: its slope changes sign once
+    for _ in range(50):  # the likelihood is concave in the scale: its slope changes sign once
         middle = (low + high) / 2
-        shares = probabilities(evidence[known], events[known], float(np.exp(middle)))
+        shares = probabilities(evidence, events, Calibration(float(np.exp(middle)), prior))
         if float((shares * z).sum()) < expected:
             low = middle
         else:
             high = middle
     return float(np.exp((low + high) / 2))
+
+
+def _surprise(evidence: Array, events: Array, label: Array, by: Calibration) -> float:
+    """Mean of minus the logarithm of the labels' probability; 0 if there is nothing to judge by."""
+    known = (label >= 0) & (events > 0)
+    if not known.any():
+        return 0.0
+    shares = probabilities(evidence[known], events[known], by)
+    return -float((_believed(label[known], shares.shape[1]) * np.log(np.maximum(shares, 1e-300))).sum() / known.sum())
 
 
 class Reliability(NamedTuple):

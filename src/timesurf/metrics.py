@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf import calibration
+from timesurf.calibration import UNCALIBRATED, Calibration, probabilities, reliability
 from timesurf.engines import Outcome, Trace
 from timesurf.layers import Stage
 
@@ -40,7 +40,7 @@ class Decisions(NamedTuple):
     confidence: Array
 
 
-def decide(votes: Array, evidence: Array | None = None, scale: float | None = None) -> Decisions:
+def decide(votes: Array, evidence: Array | None = None, by: Calibration | None = None) -> Decisions:
     """Decide by the largest evidence, or by majority: the class with most votes; of equals the lowest.
 
     Parameters
@@ -49,7 +49,7 @@ def decide(votes: Array, evidence: Array | None = None, scale: float | None = No
         Output events per class, or shares of them, weighted or fading counts: not negative.
     evidence : array, shape (..., classes), optional
         Evidence for each class, as in `Outcome`; None decides by majority.
-    scale : float, optional
+    by : Calibration, optional
         Makes the confidence a probability, see `timesurf.calibration`. None: the share of the votes or, by evidence,
         an uncalibrated probability.
 
@@ -68,13 +68,12 @@ def decide(votes: Array, evidence: Array | None = None, scale: float | None = No
     """
     votes = np.asarray(votes)
     total = votes.sum(axis=-1)
-    some, by = total > 0, votes if evidence is None else evidence
-    if evidence is None and scale is None:
+    some, found = total > 0, votes if evidence is None else evidence
+    if evidence is None and by is None:
         confidence = np.divide(votes.max(axis=-1), total, out=np.zeros(np.shape(total)), where=some)
     else:
-        sure = calibration.probabilities(by, total, calibration.UNCALIBRATED if scale is None else scale).max(axis=-1)
-        confidence = np.where(some, sure, 0.0)
-    return Decisions(np.where(some, by.argmax(axis=-1), SILENT), confidence)
+        confidence = np.where(some, probabilities(found, total, by or UNCALIBRATED).max(axis=-1), 0.0)
+    return Decisions(np.where(some, found.argmax(axis=-1), SILENT), confidence)
 
 
 def event_shares(votes: Array, label: Array) -> Array:
@@ -313,7 +312,7 @@ def backward_transfer(rows: Sequence[Sequence[float]]) -> float:
     return float(np.mean(np.subtract(rows[-1][:-1], learned)))
 
 
-def summary(outcome: Outcome, label: Array | None = None, scale: float | None = None) -> dict[str, Any]:
+def summary(outcome: Outcome, label: Array | None = None, by: Calibration | None = None) -> dict[str, Any]:
     """Summarise an outcome in figures that are ready for JSON.
 
     Parameters
@@ -322,14 +321,14 @@ def summary(outcome: Outcome, label: Array | None = None, scale: float | None = 
         What came out of some recordings.
     label : array of int, shape (recordings,), optional
         Numbers of the right classes, -1 where unknown.
-    scale : float, optional
-        Of the network's calibration, see `decide`.
+    by : Calibration, optional
+        That of the network, see `decide`.
 
     Returns
     -------
     dict
         `kept`, `kept_by_layer`, `silent`, `recordings`, `events`; and over the recordings with a known label, if there
-        are any, `event_accuracy`, `recording_accuracy` and, with a scale, `calibration_error` (see
+        are any, `event_accuracy`, `recording_accuracy` and, if calibrated, `calibration_error` (see
         `calibration.reliability`). Which classes are confused: `confusion_counts`.
 
     """
@@ -341,15 +340,14 @@ def summary(outcome: Outcome, label: Array | None = None, scale: float | None = 
         "events": int(outcome.events.sum()),
     }
     if label is not None and not (len(label) and (label < 0).all()):
-        decided, known = decide(outcome.votes, outcome.evidence, scale), label >= 0
+        decided, known = decide(outcome.votes, outcome.evidence, by), label >= 0
         right = decided.classes == label
         result |= {
             "event_accuracy": labelled_event_accuracy(outcome.votes, label),
             "recording_accuracy": float(right[known].mean()),
         }
-        if scale is not None:
-            found = calibration.reliability(decided.confidence[known], right[known])
-            result["calibration_error"] = found.error
+        if by is not None:
+            result["calibration_error"] = reliability(decided.confidence[known], right[known]).error
     return result
 
 

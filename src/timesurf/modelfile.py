@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from timesurf.calibration import Calibration
 from timesurf.engines import Parameters, Units
 from timesurf.errors import ModelFileError, SettingError, TimesurfError
 from timesurf.layers import Full, Layer, Stage, Tile, Window, stack
@@ -40,7 +41,7 @@ class Described(Protocol):
 
     parameters: Parameters
     history: list[dict[str, Any]]
-    calibration: dict[str, float]
+    calibration: dict[str, Calibration]
     why: tuple[str, ...]
 
     @property
@@ -215,12 +216,15 @@ def _history(history: Any) -> list[dict[str, Any]]:
     return list(history)
 
 
-def _calibration(scales: Any) -> dict[str, float]:
-    """Scales of probabilities by what decides, if they are positive numbers."""
-    names = isinstance(scales, dict) and scales.keys() <= {"votes", "evidence"}
-    if not names or not all(isinstance(scale, float) and 0 < scale < math.inf for scale in scales.values()):
-        raise ModelFileError(f"calibration = {scales!r} must have a positive number for votes, evidence or both.")
-    return dict(scales)
+def _calibration(about: Any) -> dict[str, Calibration]:
+    """Calibration by what decides, if it is a positive scale and a prior that is not negative."""
+    fits = isinstance(about, dict) and about.keys() <= {"votes", "evidence"}
+    for numbers in about.values() if fits else ():
+        fits &= isinstance(numbers, list) and len(numbers) == 2 and all(isinstance(n, float) for n in numbers)
+        fits = fits and 0 < numbers[0] < math.inf and 0 <= numbers[1] < math.inf
+    if not fits:
+        raise ModelFileError(f"calibration = {about!r} must have a scale and a prior for votes, evidence or both.")
+    return {how: Calibration(*numbers) for how, numbers in about.items()}
 
 
 def _why(lines: Any) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from numpy.typing import NDArray
 
 from timesurf import display, inference, modelfile
+from timesurf.calibration import Calibration
 from timesurf.engines import Engine, Outcome, Parameters
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
@@ -88,7 +89,7 @@ class Network(Predicting):
         self.history: list[dict[str, Any]] = []
         self.law: Law | None = None  # what the data chose
         self.why: tuple[str, ...] = ()  # the reasons, one line per choice
-        self.calibration: dict[str, float] = {}
+        self.calibration: dict[str, Calibration] = {}
 
     @classmethod
     def for_data(cls, recordings: Recordings, *, classes: Any = None, **options: Any) -> Network:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf import calibration, engines, inference, metrics
+from timesurf import engines, inference, metrics
+from timesurf.calibration import BEGINNINGS, UNCALIBRATED, Calibration, fit, probabilities
 from timesurf.engines import Engine, Options, Outcome, Parameters, Trace
 from timesurf.errors import EventError, NotFittedError, SettingError
 from timesurf.events import Recordings
@@ -24,8 +26,8 @@ class Predicting:
 
     Attributes
     ----------
-    calibration : dict
-        Scale of the probabilities, by votes and by evidence, see `timesurf.calibration`; empty before `calibrate`.
+    calibration : dict of Calibration
+        Of the probabilities, by votes and by evidence, see `timesurf.calibration`; empty before `calibrate`.
     """
 
     classes: Array
@@ -35,7 +37,7 @@ class Predicting:
     dtype: str
     threads: int | None
     deterministic: bool
-    calibration: dict[str, float]
+    calibration: dict[str, Calibration]
     _parameters: Parameters | None = None
     _decides: Decide | None = None
 
@@ -122,13 +124,13 @@ class Predicting:
         self._decides = how
 
     @property
-    def scale(self) -> float | None:
-        """Scale of its probabilities; None before `calibrate`."""
+    def calibrated(self) -> Calibration | None:
+        """How its evidence or votes become probabilities; None before `calibrate`."""
         return self.calibration.get(self.decides)
 
     def decide(self, outcome: Outcome) -> metrics.Decisions:
         """Class and confidence of each recording, from what came out of it; see `metrics.decide`."""
-        return metrics.decide(outcome.votes, outcome.evidence, self.scale)
+        return metrics.decide(outcome.votes, outcome.evidence, self.calibrated)
 
     def predict(self, recordings: Recordings) -> metrics.Decisions:
         """Class number (-1: no output event) and confidence of each recording."""
@@ -140,28 +142,35 @@ class Predicting:
         Before `calibrate`, a network that decides by votes gives each class's share of them.
         """
         events = outcome.votes.sum(axis=1)
-        if outcome.evidence is None and self.scale is None:
+        if outcome.evidence is None and self.calibrated is None:
             votes = np.where(events[:, None] > 0, outcome.votes, 1)
             shares: Array = votes / votes.sum(axis=1, keepdims=True)
             return shares
         by = outcome.votes if outcome.evidence is None else outcome.evidence
-        return calibration.probabilities(by, events, self.scale or calibration.UNCALIBRATED)
+        return probabilities(by, events, self.calibrated or UNCALIBRATED)
 
     def calibrate(self, recordings: Recordings) -> None:
-        """Fit the scale of the probabilities, by votes and by evidence, on labelled recordings not learned from.
+        """Fit the probabilities, by votes and by evidence, on labelled recordings that were not learned from.
 
         `train` does so by itself where it has recordings for validation. No decision changes.
         """
-        self.calibrate_by(self.outcome(recordings, evidence=True), self.class_numbers(recordings))
+        self.calibrate_by(self.begun(recordings), self.class_numbers(recordings))
 
-    def calibrate_by(self, outcome: Outcome, label: Array) -> None:
-        """As `calibrate`, from an outcome with evidence: of this network, or of others trained as it was."""
-        by, events = {"votes": outcome.votes, "evidence": outcome.evidence}, outcome.votes.sum(axis=1)
-        self.calibration = {how: calibration.fit(of, events, label) for how, of in by.items() if of is not None}
+    def begun(self, recordings: Recordings) -> list[Outcome]:
+        """Outcomes, with evidence, of whole recordings and of their beginnings."""
+        starts, stops, longest = recordings.starts, recordings.stops, int(recordings.counts.max(initial=0))
+        firsts = [np.minimum(starts + n, stops) for n in BEGINNINGS if n < longest]
+        return [self.outcome(recordings.cut(starts, ends), evidence=True) for ends in (stops, *firsts)]
+
+    def calibrate_by(self, begun: Sequence[Outcome], label: Array) -> None:
+        """As `calibrate`, from what `begun` gives: of this network, or of others trained as it was."""
+        for how in get_args(Decide):
+            whole, *beginnings = [(getattr(outcome, how), outcome.votes.sum(axis=1)) for outcome in begun]
+            self.calibration[how] = fit(*whole, label, beginnings)
 
     def evaluate(self, recordings: Recordings) -> dict[str, Any]:
         """Recording and event accuracy on the labelled recordings; events kept and silent recordings of all."""
         label = self.class_numbers(recordings)
         if (label < 0).all():
             raise EventError("These recordings have no labels to compare with.")
-        return metrics.summary(self.infer(recordings), label, self.scale)
+        return metrics.summary(self.infer(recordings), label, self.calibrated)

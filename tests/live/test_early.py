@@ -36,7 +36,7 @@ def certainty(network, recording):
     """Class and probability of the leading class after each event, from whole inferences of the beginnings."""
     found = [network.infer(beginning(recording, n)) for n in range(1, len(recording.t) + 1)]
     by = [outcome.votes if outcome.evidence is None else outcome.evidence for outcome in found]
-    p = np.array([probabilities(e, o.votes.sum(axis=1), network.scale)[0] for e, o in zip(by, found, strict=True)])
+    p = np.array([probabilities(e, o.votes.sum(axis=1), network.calibrated)[0] for e, o in zip(by, found, strict=True)])
     return p.argmax(axis=1), p.max(axis=1) * [o.votes.sum() > 0 for o in found]
 
 

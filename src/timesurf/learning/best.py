@@ -30,7 +30,7 @@ class Classifier(Trainee, Described, Protocol):
         """Figures, "recording_accuracy" among them."""
 
     def calibrate(self, recordings: Recordings) -> None:
-        """Fit the scale of its probabilities."""
+        """Fit its probabilities."""
 
 
 class Training(TypedDict, total=False):

@@ -23,11 +23,11 @@ class Calibrated(Classifier, Protocol):
     def resized(self, units: Sequence[int], classes: Sequence[Any] | Array) -> Self:
         """A network like this one, without parameters."""
 
-    def outcome(self, recordings: Recordings, *, evidence: bool) -> Outcome:
-        """What comes out of recordings."""
+    def begun(self, recordings: Recordings) -> list[Outcome]:
+        """What comes out of whole recordings, and of their beginnings."""
 
-    def calibrate_by(self, outcome: Outcome, label: Array) -> None:
-        """Fit the scale of its probabilities."""
+    def calibrate_by(self, begun: Sequence[Outcome], label: Array) -> None:
+        """Fit its probabilities."""
 
 
 def cross_calibrate(network: Calibrated, recordings: Recordings, settings: Fitting) -> None:
@@ -54,7 +54,8 @@ def cross_calibrate(network: Calibrated, recordings: Recordings, settings: Fitti
             continue  # a class with a single recording cannot be learned without it
         part = network.resized([stage.units for stage in network.stages[:-1]], network.classes)
         fit(part, known[np.flatnonzero(fold != k)], how)
-        outcomes.append(part.outcome(known[np.flatnonzero(fold == k)], evidence=True))
+        outcomes.append(part.begun(known[np.flatnonzero(fold == k)]))
         labels.append(label[fold == k])
     if outcomes:
-        network.calibrate_by(Outcome.joined(outcomes), np.concatenate(labels))
+        begun = [Outcome.joined(parts) for parts in zip(*outcomes, strict=False)]
+        network.calibrate_by(begun, np.concatenate(labels))

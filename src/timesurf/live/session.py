@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.calibration import UNCALIBRATED
+from timesurf.calibration import UNCALIBRATED, Calibration
 from timesurf.engines.cpu import lazy, online, online_state, packets
 from timesurf.engines.cpu.bundles import Counts, Events, Settings
 from timesurf.engines.cpu.layout import online_plan
@@ -174,7 +174,7 @@ class Session:
                 "(the default of `timesurf train`), or call Network.calibrate."
             )
         self._weighed = len(network.classes) if by == "evidence" else 0
-        self._scale = network.calibration.get(by, UNCALIBRATED if self._weighed else 0.0)
+        self._calibration = network.calibration.get(by, UNCALIBRATED if self._weighed else Calibration(0.0))
         self._level = 2.0 if sure is None else float(sure)
 
     def reset(self) -> None:
@@ -309,7 +309,7 @@ class Session:
         return self._events, 0, 0, False, self.adapts, *network, self._counts, self._outputs
 
     def _arguments_of_tally(self, found: int, n: int) -> tuple[Any, ...]:
-        how = self._plan.layout.voted, self._forget, self._scale, self._level, self.events - n
+        how = self._plan.layout.voted, self._forget, *self._calibration, self._level, self.events - n
         what = self._clock, self._votes, self._evidence, self._ahead, self._sure
         return found, self._events, self._outputs, *how, *what
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf import metrics
+from timesurf.calibration import Calibration
 from timesurf.engines import Outcome, Trace
 from timesurf.events import Recordings
 from timesurf.network import Network
@@ -38,15 +39,15 @@ class Evaluated:
         Number of the class, -1 if unknown.
     outcome : Outcome
         What came out.
-    scale : float or None
-        Of the network's probabilities; None if it was never calibrated.
+    calibrated : Calibration or None
+        That of the network; None if it was never calibrated.
 
     """
 
     recordings: Recordings
     label: Array
     outcome: Outcome
-    scale: float | None = None
+    calibrated: Calibration | None = None
 
     @property
     def known(self) -> Array:
@@ -56,7 +57,7 @@ class Evaluated:
     @property
     def decided(self) -> metrics.Decisions:
         """Decision on each recording."""
-        return metrics.decide(self.outcome.votes, self.outcome.evidence, self.scale)
+        return metrics.decide(self.outcome.votes, self.outcome.evidence, self.calibrated)
 
     @property
     def share(self) -> Array:
@@ -67,7 +68,7 @@ class Evaluated:
 
     def figures(self) -> dict[str, Any]:
         """Figures as `metrics.summary` gives them; accuracies are of the recordings that have a label."""
-        return metrics.summary(self.outcome, self.label, self.scale)
+        return metrics.summary(self.outcome, self.label, self.calibrated)
 
     def kept_by_class(self, classes: int) -> Array:
         """Share of input events that each layer passed on, averaged per class (classes, layers); NaN without any."""
@@ -199,7 +200,7 @@ def gather(run: Run) -> Findings:
     if held is None or not len(held):
         return Findings(run, None, None)
     network = run.network
-    evaluated = Evaluated(held, network.class_numbers(held), network.infer(held), network.scale)
+    evaluated = Evaluated(held, network.class_numbers(held), network.infer(held), network.calibrated)
     some = drawn(evaluated.label, held.counts)
     traced = Traced(held[some], evaluated.label[some], network.trace(held[some])) if len(some) else None
     return Findings(run, evaluated, traced)

@@ -16,7 +16,7 @@ from timesurf.report.pictures import Curve
 def probabilities(found: Findings) -> Html:
     """The reliability diagram: accuracy of decisions by their confidence."""
     evaluated = found.evaluated
-    if evaluated is None or evaluated.scale is None or not len(evaluated.known):
+    if evaluated is None or evaluated.calibrated is None or not len(evaluated.known):
         return Html()
     known, decided = evaluated.known, evaluated.decided
     right = decided.classes[known] == evaluated.label[known]

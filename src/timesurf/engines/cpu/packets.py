@@ -64,7 +64,8 @@ def tally(
     outputs,  # IN     Outputs
     voted,  # IN     (units,) class that each unit of the last layer votes for
     forget,  # IN     votes and evidence decay by exp(forget dt); 0: never
-    scale,  # IN     of probabilities; 0: confidence is a share of the votes
+    scale,  # IN     of probabilities, see `timesurf.calibration`; 0: confidence is a share of the votes
+    prior,  # IN     of probabilities
     level,  # IN     probability from which a decision is sure; above 1: never
     before,  # IN     events of the stream before this packet
     clock,  # INOUT  (3,) as in `unpack`
@@ -88,15 +89,15 @@ def tally(
             evidence[c] += outputs.evidence[i, c]
         clock[2] = now
         if level <= 1 and sure[0] < 0:
-            best, confidence = leading(votes, by, scale)
+            best, confidence = leading(votes, by, scale, prior)
             if confidence >= level:
                 sure[0], sure[1], sure[2] = best, before + outputs.event[i] + 1, now
     if found > 0:
-        ahead[0], ahead[1] = leading(votes, by, scale)
+        ahead[0], ahead[1] = leading(votes, by, scale, prior)
 
 
 @compiled
-def leading(votes, by, scale):
+def leading(votes, by, scale, prior):
     """The class with most votes or evidence, and how sure that is; see `timesurf.metrics.decide`."""
     best, total, others = 0, 0.0, 0.0
     for c in range(len(by)):
@@ -106,5 +107,5 @@ def leading(votes, by, scale):
     if scale == 0:
         return best, votes[best] / total
     for c in range(len(by)):
-        others += exp(scale * (by[c] - by[best]) / total)
+        others += exp(scale * (by[c] - by[best]) / (total + prior))
     return best, 1.0 / others
