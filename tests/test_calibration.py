@@ -175,3 +175,11 @@ def test_the_estimator_reaches_the_share_of_events_to_keep():
     found = Sup3rClassifier(LAYERS, **how, validation=OTHER).fit(DATA)
     assert metrics.kept(found.network_.infer(TEST)) == pytest.approx(0.4, abs=0.03)
     assert len(found.network_.history) == 4  # a third of the passes again
+
+
+def test_an_outcome_without_evidence_is_decided_by_votes(delta):
+    twin = delta.twin(delta.snapshot())
+    outcome = twin.adapt(TEST)
+    assert outcome.evidence is None
+    assert np.array_equal(twin.decide(outcome).classes, metrics.decide(outcome.votes).classes)
+    assert twin.calibrated(outcome) == delta.calibration["votes"]

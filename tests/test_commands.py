@@ -107,6 +107,44 @@ def test_predict_writes_one_row_per_recording(folder, model, timesurf, tmp_path)
         assert [int(line[f"votes {name}"]) for name in Network.load(model).classes] == row.tolist()
 
 
+def test_decisions_are_by_votes_or_by_evidence(folder, model, timesurf, tmp_path):
+    said = {}
+    for how in ("votes", "evidence"):
+        words = ["--decide", how, "--json", tmp_path / f"{how}.json"]
+        assert timesurf("evaluate", model, folder / "test.npz", *words)[0] == 0
+        said[how] = json.loads((tmp_path / f"{how}.json").read_text())
+    assert said["votes"]["event_accuracy"] == said["evidence"]["event_accuracy"]
+    assert said["votes"]["calibration_error"] != said["evidence"]["calibration_error"]
+    code, words = timesurf("evaluate", model, folder / "test.npz", "--decide", "luck")
+    assert code == 2
+    assert "votes, evidence" in words
+
+
+def test_predict_until_sure_says_what_it_took(folder, model, timesurf, tmp_path):
+    code, said = timesurf("predict", model, folder / "test.npz", "--out", tmp_path / "s.csv", "--sure", "0.5")
+    assert code == 0, said
+    assert "of a recording's events used on average" in said
+    with open(tmp_path / "s.csv", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == 20
+    assert all(0 < int(line["events_used"]) <= int(line["events"]) for line in lines)
+    assert any(line["sure"] == "True" for line in lines)
+
+
+def test_tighten_keeps_the_share_asked_for(folder, model, timesurf, tmp_path):
+    words = ["--keep", "0.5", "--passes", "1", "--validation", "0.3", "--out", tmp_path / "t.tsf"]
+    code, said = timesurf("tighten", model, folder / "two.npz", *words)
+    assert code == 0, said
+    figures = Network.load(tmp_path / "t.tsf").evaluate(npz.read(folder / "two.npz"))
+    assert figures["kept"] == pytest.approx(0.5, abs=0.03)
+
+
+def test_training_measures_accuracy_over_events_kept(folder, model):
+    rows = json.loads((folder / "m.tsf.run" / "run.json").read_text())["evaluation"]["over_kept"]
+    assert len(rows) > 2
+    assert [row["kept"] for row in rows] == pytest.approx([row["keep"] for row in rows], abs=0.03)
+
+
 def test_adapt_and_extend_write_changed_models(folder, model, timesurf, tmp_path):
     assert timesurf("adapt", model, folder / "unlabelled.npz", "--out", tmp_path / "a.tsf")[0] == 0
     assert (tmp_path / "a.tsf").read_bytes() != model.read_bytes()

@@ -247,7 +247,7 @@ class Network(Predicting):
         """
         if keep is None:
             return self._become(grow.tightened(self, recordings, share, slack, sample))
-        if sparsity.tighten(self, sparsity.judged_by(recordings, training.get("validation")), keep):
+        if sparsity.tighten(self, recordings, keep, training.get("validation")):
             self.calibration = {}
             if training.get("passes"):
                 with sparsity.only_the_last_learns(self):

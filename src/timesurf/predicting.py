@@ -123,14 +123,16 @@ class Predicting:
             raise SettingError(f"decide = {how!r} must be one of {', '.join(get_args(Decide))}.")
         self._decides = how
 
-    @property
-    def calibrated(self) -> Calibration | None:
-        """How its evidence or votes become probabilities; None before `calibrate`."""
-        return self.calibration.get(self.decides)
+    def calibrated(self, outcome: Outcome) -> Calibration | None:
+        """How the evidence, or else the votes, of an outcome become probabilities; None before `calibrate`."""
+        return self.calibration.get("votes" if outcome.evidence is None else "evidence")
 
     def decide(self, outcome: Outcome) -> metrics.Decisions:
-        """Class and confidence of each recording, from what came out of it; see `metrics.decide`."""
-        return metrics.decide(outcome.votes, outcome.evidence, self.calibrated)
+        """Class and confidence of each recording, from what came out of it; see `metrics.decide`.
+
+        What `adapt` and online learning return has no evidence: votes then decide.
+        """
+        return metrics.decide(outcome.votes, outcome.evidence, self.calibrated(outcome))
 
     def predict(self, recordings: Recordings) -> metrics.Decisions:
         """Class number (-1: no output event) and confidence of each recording."""
@@ -141,13 +143,14 @@ class Predicting:
 
         Before `calibrate`, a network that decides by votes gives each class's share of them.
         """
-        events = outcome.votes.sum(axis=1)
-        if outcome.evidence is None and self.calibrated is None:
+        events, by = outcome.votes.sum(axis=1), self.calibrated(outcome)
+        if outcome.evidence is None and by is None:
             votes = np.where(events[:, None] > 0, outcome.votes, 1)
             shares: Array = votes / votes.sum(axis=1, keepdims=True)
             return shares
-        by = outcome.votes if outcome.evidence is None else outcome.evidence
-        return probabilities(by, events, self.calibrated or UNCALIBRATED)
+        return probabilities(
+            outcome.votes if outcome.evidence is None else outcome.evidence, events, by or UNCALIBRATED
+        )
 
     def calibrate(self, recordings: Recordings) -> None:
         """Fit the probabilities, by votes and by evidence, on labelled recordings that were not learned from.
@@ -173,4 +176,5 @@ class Predicting:
         label = self.class_numbers(recordings)
         if (label < 0).all():
             raise EventError("These recordings have no labels to compare with.")
-        return metrics.summary(self.infer(recordings), label, self.calibrated)
+        outcome = self.infer(recordings)
+        return metrics.summary(outcome, label, self.calibrated(outcome))

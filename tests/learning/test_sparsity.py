@@ -101,7 +101,7 @@ def test_only_the_last_layer_learns_again_from_what_is_kept():
 def test_the_curve_is_measured_on_held_out_recordings_and_leaves_the_network_as_it_is():
     network = started("one hidden layer")
     before = network.snapshot()
-    rows = sparsity.curve(network, DATA, TEST, levels=(1.0, 0.5, 0.2))
+    rows = sparsity.curve(network, DATA, None, TEST, levels=(1.0, 0.5, 0.2))
     assert network.parameters.same(before)
     assert [row["keep"] for row in rows] == [1.0, 0.5, 0.2]
     assert [row["kept"] for row in rows] == pytest.approx([1.0, 0.5, 0.2], abs=0.03)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from timesurf import Full, Network, Recordings, Rule, Session, SettingError, Window, metrics
-from timesurf.calibration import probabilities
 from timesurf.live.early import early
 
 from ..random_networks import blobs
@@ -35,8 +34,7 @@ def beginning(recording, n):
 def certainty(network, recording):
     """Class and probability of the leading class after each event, from whole inferences of the beginnings."""
     found = [network.infer(beginning(recording, n)) for n in range(1, len(recording.t) + 1)]
-    by = [outcome.votes if outcome.evidence is None else outcome.evidence for outcome in found]
-    p = np.array([probabilities(e, o.votes.sum(axis=1), network.calibrated)[0] for e, o in zip(by, found, strict=True)])
+    p = np.array([network.probabilities(outcome)[0] for outcome in found])
     return p.argmax(axis=1), p.max(axis=1) * [o.votes.sum() > 0 for o in found]
 
 

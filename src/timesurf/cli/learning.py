@@ -193,8 +193,7 @@ def _finished(network: Any, parts: Any, about: dict[str, Any], model: Path, run:
     result: dict[str, Any] = {} if parts.held_out is None else figures(network, parts.held_out)
     if parts.held_out is not None:
         with console.status("Measuring accuracy over events kept ..."):
-            judged_by = sparsity.judged_by(parts.learn, parts.validation)
-            result["over_kept"] = sparsity.curve(network, judged_by, parts.held_out)
+            result["over_kept"] = sparsity.curve(network, parts.learn, parts.validation, parts.held_out)
     about = about | {
         "split": {name: len(numbers) for name, numbers in parts.numbers.items()}, "history": network.history,
         "evaluation": result, "machine": machine.describe("cuda" if engine == "cuda" else "cpu"),
@@ -264,7 +263,7 @@ def tighten(
     batch_size: Annotated[int, typer.Option(min=1, help="Recordings per step.")] = 16,
     validation: Annotated[
         float,
-        typer.Option(min=0, max=0.9, help="Share of the recordings that set thresholds and choose the best pass."),
+        typer.Option(min=0, max=0.9, help="Share of the recordings that check what is kept and choose the best pass."),
     ] = 0.1,
     seed: Seed = 0,
     split: Split = "train",

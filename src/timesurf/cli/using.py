@@ -53,7 +53,7 @@ def figures(network: Any, recordings: Recordings, outcome: Any = None) -> dict[s
 
     outcome = in_parts("classifying", recordings, network.infer) if outcome is None else outcome
     label = None if recordings.labels is None else network.class_numbers(recordings)
-    return {"classes": network.classes.tolist(), **metrics.summary(outcome, label, network.calibrated)}
+    return {"classes": network.classes.tolist(), **metrics.summary(outcome, label, network.calibrated(outcome))}
 
 
 def shown(result: dict[str, Any]) -> Table:

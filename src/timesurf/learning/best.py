@@ -61,7 +61,7 @@ def fit(network: Classifier, recordings: Recordings, settings: Fitting) -> None:
     if not (training.get("resume") and checkpoints and checkpoints.latest()):
         begin(network, recordings, **starting)
         if (keep := training.get("keep")) is not None and sparsity.rests(network):
-            sparsity.tighten(network, sparsity.judged_by(recordings, training.get("validation")), keep)
+            sparsity.tighten(network, recordings, keep, training.get("validation"))
             begin_last(network, recordings, **{name: value for name, value in starting.items() if name != "margin"})
     train(network, recordings, **training)
 

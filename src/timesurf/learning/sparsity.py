@@ -20,6 +20,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from timesurf import inference
 from timesurf.engines import Batch, Engine, Parameters, choose, pack
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
@@ -42,7 +43,7 @@ class Tightened(Trainee, Protocol):
 
 SAMPLE = 500  # recordings that thresholds are set by, at most
 _EVENTS = 1 << 21  # of these recordings, at most: a trace is large
-_EQUAL = 1e-5  # distances that differ by less, relatively, are equal: engines round differently
+_EQUAL = 1e-7  # distances that differ by less, relatively, are equal: surfaces that look the same, up to rounding
 _CLOSE = 0.01  # a share that is kept already
 LEVELS = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1)  # of a curve
 _OF_A_CURVE = 1 << 18  # events that its thresholds are set by
@@ -60,25 +61,28 @@ def rests(network: Trainee) -> bool:
     return len(rates) > 0 and not rates[:, 2:4].any()  # gamma and delta
 
 
-def judged_by(recordings: Recordings, validation: float | Recordings | None) -> Recordings:
-    """Recordings to set thresholds by: those of validation where given, else those that are learned from.
-
-    Units lie closer to what they were fitted to than to other recordings, of which they would then keep fewer events.
-    """
-    return validation if isinstance(validation, Recordings) else recordings
-
-
-def tighten(network: Trainee, recordings: Recordings, keep: float, events: int = _EVENTS) -> bool:
+def tighten(
+    network: Trainee,
+    recordings: Recordings,
+    keep: float,
+    validation: float | Recordings | None = None,
+    events: int = _EVENTS,
+) -> bool:
     """Set the thresholds of the hidden layers so that this share of events is kept.
+
+    Units lie closer to what they were fitted to than to other recordings, of which they may then keep fewer events.
+    So where the share kept of recordings for validation clearly is another one, thresholds are set by these.
 
     Parameters
     ----------
     network : Network
         Its thresholds change, those of frozen units too; nothing else.
     recordings : Recordings
-        To set them by; their labels are not used.
+        Those that it learned from; labels are not used.
     keep : float
         Share of the events of a recording, on average: as `metrics.kept` measures it.
+    validation : Recordings, optional
+        Recordings that it did not learn from; anything else is ignored.
     events : int
         How many to look at, at most.
 
@@ -90,10 +94,22 @@ def tighten(network: Trainee, recordings: Recordings, keep: float, events: int =
     check(keep)
     if len(network.stages) < 2:
         raise SettingError("This network has a single layer, which always fires: it keeps all events.")
-    order = np.random.default_rng(network.seed).permutation(len(recordings))[:SAMPLE]
+    engine, stages, parameters = choose(network.engine, network.stages), network.stages, network.parameters
+    changed = set_thresholds(engine, stages, parameters, _sample(recordings, network.seed, events), keep)
+    if isinstance(validation, Recordings) and validation.counts.any():
+        found = inference.infer(engine, stages, parameters, validation, network.options)
+        share = (found.kept[:, -1] / np.maximum(found.events, 1))[found.events > 0]
+        doubt = 2 * float(share.std()) / math.sqrt(len(share))
+        if abs(float(share.mean()) - keep) > max(doubt, _CLOSE):
+            changed |= set_thresholds(engine, stages, parameters, _sample(validation, network.seed, events), keep)
+    return changed
+
+
+def _sample(recordings: Recordings, seed: int | None, events: int) -> Batch:
+    """Some recordings, of about so many events at most."""
+    order = np.random.default_rng(seed).permutation(len(recordings))[:SAMPLE]
     few = max(int(np.searchsorted(np.cumsum(recordings.counts[order]), events)), 1)
-    batch = pack(recordings[np.sort(order[:few])])
-    return set_thresholds(choose(network.engine, network.stages), network.stages, network.parameters, batch, keep)
+    return pack(recordings[np.sort(order[:few])])
 
 
 def set_thresholds(
@@ -155,7 +171,11 @@ def only_the_last_learns(network: Trainee) -> Iterator[None]:
 
 
 def curve(
-    network: Tightened, recordings: Recordings, held_out: Recordings, levels: Sequence[float] = LEVELS
+    network: Tightened,
+    recordings: Recordings,
+    validation: Recordings | None,
+    held_out: Recordings,
+    levels: Sequence[float] = LEVELS,
 ) -> list[dict[str, float]]:
     """Accuracy over the share of events kept, by thresholds alone: the last layer does not learn again.
 
@@ -163,8 +183,8 @@ def curve(
     ----------
     network : Network
         A trained network; it is not changed.
-    recordings : Recordings
-        What thresholds are set by: those that it learned from.
+    recordings, validation : Recordings
+        What thresholds are set by, see `tighten`.
     held_out : Recordings
         What is measured on, with labels.
     levels : sequence of float
@@ -181,7 +201,7 @@ def curve(
     for keep in levels if len(network.stages) > 1 else ():
         if keep < as_it_is["kept"] - _CLOSE:
             other = network.twin(network.parameters.copy())
-            tighten(other, recordings, keep, _OF_A_CURVE)
+            tighten(other, recordings, keep, validation, _OF_A_CURVE)
             found = other.evaluate(held_out)
             rows.append({"keep": keep} | {name: found[name] for name in names})
     return rows

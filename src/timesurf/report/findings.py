@@ -200,7 +200,8 @@ def gather(run: Run) -> Findings:
     if held is None or not len(held):
         return Findings(run, None, None)
     network = run.network
-    evaluated = Evaluated(held, network.class_numbers(held), network.infer(held), network.calibrated)
+    outcome = network.infer(held)
+    evaluated = Evaluated(held, network.class_numbers(held), outcome, network.calibrated(outcome))
     some = drawn(evaluated.label, held.counts)
     traced = Traced(held[some], evaluated.label[some], network.trace(held[some])) if len(some) else None
     return Findings(run, evaluated, traced)
