@@ -49,11 +49,13 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         How often `fit` goes through the recordings.
     batch_size : int, optional
         None learns online, after each event; a number learns by the batch rule over so many recordings.
-    decay, validation, patience, if_diverged, checkpoints, resume
-        How to train, see `Network.train`.
+    decay : bool
+        Whether rates fall linearly to 0.
     keep : float, optional
         Share of events to keep. `fit` reaches it: if it must set thresholds after training, the last layer learns again
         in a third of the passes.
+    validation, patience, if_diverged, checkpoints, resume
+        How to train, see `Network.train`.
     alpha, beta, gamma, delta, d, kernel, competition, last, temperature
         The rule, see `timesurf.Rule`.
     start, zeta, margin, sample
