@@ -1,0 +1,236 @@
+"""Settings from the data, each by hand: sizes, times, rates, who is probed with, and the probe itself."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from timesurf import Full, Recordings, SettingError, Window, engines
+from timesurf.learning import law as settings
+from timesurf.learning import split
+from timesurf.learning.law import law
+from timesurf.learning.probe import PENALTIES, clearly_better, cross_validated
+from timesurf.learning.rhythm import intervals
+
+
+def regular(counts, labels, *, step=10, field=(), place=lambda label: 0, polarities=1):
+    """Recordings of so many events each, one every `step` us, all at a place and of a polarity of the class."""
+    each = np.repeat(labels, counts)
+    t = np.concatenate([np.arange(n) * step for n in counts]).astype(np.int64)
+    coords = [np.array([place(label) for label in each], int) for _ in field]
+    return Recordings(
+        coords, t, each % polarities, np.cumsum([0, *counts]), field=field, polarities=polarities, labels=labels
+    )
+
+
+# ------------------------------------------------------------------ rates and times
+
+
+def test_a_network_without_places_by_hand():
+    data = regular([11, 11, 21, 31], [0, 1, 0, 1], polarities=2)
+    found = law(data, seed=0)
+    duration, rest, events = 150.0, 10.0, 16.0  # medians; the last two polarities fire every 10 us
+    assert found.layers == (Full(tau=min(duration / 8, 16 * rest)),)
+    assert found.rule.alpha == (pytest.approx(0.05 * 2 / 16 / events),)
+    assert (found.rule.beta, found.rule.gamma, found.rule.delta, found.rule.last) == (0, 0, 0, "delta")
+    assert found.rule.temperature == pytest.approx(16 / 2)  # the classes' mean surfaces are (1, 0) and (0, 1)
+    assert found.fitting == {
+        "passes": 60, "batch_size": 16, "decay": True, "start": "quick", "margin": math.inf, "sample": 500,
+        "if_diverged": "back",
+    }  # fmt: skip
+    assert found.why[0].endswith("fires every 10 us, a recording lasts 150 us")
+
+
+def test_a_long_recording_has_the_memory_of_sixteen_intervals():
+    assert law(regular([129, 129], [0, 1]), seed=0).layers == (Full(tau=160.0),)  # 1280 us / 8
+    assert law(regular([300, 300], [0, 1]), seed=0).layers == (Full(tau=160.0),)
+
+
+def test_recordings_of_one_event_have_a_duration_and_a_rest():
+    assert law(regular([1, 1], [0, 1]), seed=0).layers == (Full(tau=1 / 8),)
+    apart = regular([2, 2], [0, 1], step=800)
+    alone = Recordings([], apart.t, [0, 1, 0, 1], apart.offsets, field=(), polarities=2, labels=[0, 1])
+    assert "fires every 80 us, a recording lasts 800 us" in law(alone, seed=0).why[0]
+
+
+def test_silent_and_unlabelled_recordings_change_no_setting():
+    data = regular([11, 11], [0, 1])
+    more = regular([11, 0, 11, 0, 999], [0, 0, 1, 1, -1])
+    assert law(more, seed=0).why[0] == law(data, seed=0).why[0]
+    assert law(more, seed=0).rule.alpha == law(data, seed=0).rule.alpha
+
+
+@pytest.mark.parametrize(
+    ("recordings", "classes", "passes", "batch", "sample"),
+    [(400, 2, 40, 16, 500), (1700, 2, 10, 16, 500), (40, 20, 60, 20, 500), (300, 300, 53, 64, 600)],
+)
+def test_batches_passes_and_rates_follow_from_how_many_there_are(
+    monkeypatch, recordings, classes, passes, batch, sample
+):
+    monkeypatch.setattr(settings, "PROBED", 4)
+    data = regular([2] * recordings, np.arange(recordings) % classes)
+    found = law(data, seed=0)
+    assert [found.fitting[name] for name in ("passes", "batch_size", "sample")] == [passes, batch, sample]
+    assert found.rule.alpha == (pytest.approx(0.05 * min(1, classes / batch) / 2),)
+
+
+# ------------------------------------------------------------------ the hidden layer
+
+
+@pytest.mark.parametrize(
+    ("sides", "polarities", "size"),
+    [
+        ([12], 1, 5), ([64], 1, 17), ([60], 1, 15), ([400], 1, 65), ([20, 30], 1, 5), ([28, 28], 2, 7),
+        ([32, 90], 1, 9), ([100, 100], 1, 9), ([100, 100], 60, 7), ([30, 30, 30], 1, 5), ([30, 30, 30], 33, 3),
+        ([30, 30], 4096, 1),
+    ],
+)  # fmt: skip
+def test_a_window_is_a_quarter_of_the_field(sides, polarities, size):
+    few = SimpleNamespace(polarities=polarities, counts=np.array([19, 40]))
+    assert settings._window(few, sides, 100.0, []) == Window(size, units=2, tau=400.0)
+
+
+def test_more_polarities_than_a_unit_can_look_at_are_refused():
+    with pytest.raises(SettingError, match="at most 4,096"):
+        settings._window(SimpleNamespace(polarities=4097, counts=np.array([99])), [30, 30], 1.0, [])
+
+
+@pytest.mark.parametrize(
+    ("events", "sides", "units"), [(5, 1, 1), (1019, 1, 50), (10**6, 1, 64), (10**6, 2, 128), (10**6, 3, 128)]
+)
+def test_units_are_a_twentieth_of_the_events_at_most(events, sides, units):
+    some = SimpleNamespace(polarities=1, counts=np.array([events]))
+    assert settings._window(some, [20] * sides, 0.1, []) == Window(5, units=units, tau=1.0)
+
+
+@pytest.mark.parametrize(
+    ("field", "strides"),
+    [
+        ((64,), [(4,), (13,)]), ((24, 36), [(2, 3), (6, 9)]), ((30, 30, 30), [(5, 5, 5), (15, 15, 15)]),
+        ((8, 8, 8, 8), [(2,) * 4, (8,) * 4]), ((12, 1), [(1, 1), (2, 1)]), ((3,), [(1,)]),
+    ],
+)  # fmt: skip
+def test_strides_leave_about_so_many_places(field, strides):
+    assert settings._strides(field) == [*strides, "field"]
+
+
+def test_the_last_layer_remembers_sixteen_of_its_own_intervals(monkeypatch):
+    monkeypatch.setattr(settings, "_window", lambda *_: Window(3, units=1, tau=100))
+    data = regular([300] * 10, [0, 1] * 5, field=(60,), place=lambda label: 5 + 40 * label)
+    hidden, last = law(data, seed=0).layers
+    assert last == Full(tau=160.0)
+    assert hidden == Window(3, units=1, tau=100, stride=(4,))  # coarser ones are no better
+    _, last = law(regular([19, 19], [0, 1], field=(60,)), seed=0).layers
+    assert last == Full(tau=180 / 8)
+    _, last = law(regular([2, 2], [0, 1], field=(60,), step=1), seed=0).layers
+    assert last == Full(tau=1.0)
+
+
+def test_fields_that_are_too_large_are_not_tried_but_all_places_as_one_always_are(monkeypatch):
+    monkeypatch.setattr(settings, "_window", lambda *_: Window(3, units=1, tau=100))
+    data = regular([30] * 10, [0, 1] * 5, field=(60,), place=lambda label: 5 + 40 * label)
+    monkeypatch.setattr(settings, "LARGEST_FIELD", 2 * 15)
+    assert "stride: 4 (probe: 4 " in law(data, seed=0).why[1]
+    monkeypatch.setattr(settings, "LARGEST_FIELD", 2 * 15 - 1)
+    assert "stride: 12 (probe: 12 " in law(data, seed=0).why[1]
+    monkeypatch.setattr(settings, "LARGEST_FIELD", 1)
+    assert "stride: all places as one (probe: all places as one 50.0%)" in law(data, seed=0).why[1]
+
+
+def test_a_coarser_field_has_the_same_events():
+    data = regular([3, 2], [0, 1], field=(60,), place=lambda label: 5 + 40 * label)
+    coarse = settings._divided(data, (13,))
+    assert (coarse.field, coarse.coords[0].tolist()) == ((5,), [0, 0, 0, 3, 3])
+    assert coarse.labels.tolist() == [0, 1]
+    assert coarse.offsets.tolist() == [0, 3, 5]
+
+
+def test_mean_surfaces_are_over_events_and_the_whole_field():
+    data = Recordings([[0, 1, 2]], [0, 10, 5], offsets=[0, 2, 3], field=(3,))
+    found = settings._mean_surfaces(engines.load("cpu"), data, 10.0)
+    np.testing.assert_allclose(found, [[(1 + math.exp(-1)) / 2, 0.5, 0], [0, 0, 1]], rtol=1e-6)
+    short = settings._mean_surfaces(engines.load("cpu"), data, 0.5)
+    np.testing.assert_allclose(short[0], [(1 + math.exp(-10)) / 2, 0.5, 0], rtol=1e-6)  # 1 us at least
+
+
+@pytest.mark.parametrize(("apart", "temperature"), [(2.0, 4.0), (0.0, 1e6), (1e5, 1e-6)])
+def test_the_temperature_is_sixteen_by_the_squared_distance_of_two_classes(apart, temperature):
+    means = np.array([[1.0, 1], [apart, 0], [-1, 1], [apart, 2]])  # class 0 is at (0, 1), class 1 at (apart, 1)
+    assert settings._temperature(means, np.array([0, 1, 0, 1])) == pytest.approx(temperature)
+
+
+# ------------------------------------------------------------------ who is probed with
+
+
+def sampled(monkeypatch, *, recordings=400, events=3_000_000):
+    """Numbers of the recordings drawn of twelve of ten events each: nine of class 0, three of class 1."""
+    monkeypatch.setattr(settings, "PROBED", recordings)
+    monkeypatch.setattr(settings, "PROBED_EVENTS", events)
+    data = regular([10] * 12, [0] * 9 + [1] * 3)
+    data = Recordings([], data.t + np.repeat(np.arange(12), 10), offsets=data.offsets, field=(), labels=data.labels)
+    drawn = settings._sample(data, np.random.default_rng(0))
+    return drawn.t[drawn.offsets[:-1]].tolist()
+
+
+def test_a_sample_takes_from_all_classes_in_turn(monkeypatch):
+    assert sampled(monkeypatch) == list(range(12))
+    drawn = sampled(monkeypatch, recordings=5)
+    assert drawn == sorted(set(drawn))
+    assert len(drawn) == 5
+    assert sum(r >= 9 for r in drawn) in (2, 3)
+    assert sum(r >= 9 for r in sampled(monkeypatch, recordings=7)) == 3
+
+
+@pytest.mark.parametrize(("events", "recordings"), [(1, 4), (40, 4), (41, 5), (50, 5), (55, 6), (1000, 12)])
+def test_a_sample_has_enough_events_and_two_recordings_per_class(monkeypatch, events, recordings):
+    drawn = sampled(monkeypatch, events=events)
+    assert len(drawn) == recordings
+    assert sum(r >= 9 for r in drawn) == min(recordings // 2, 3)
+
+
+def test_a_probe_has_the_first_hundred_for_its_rhythm_and_few_for_the_rest():
+    assert (settings.LOOKED_AT, settings.PROBED, settings.PROBED_EVENTS) == (100, 400, 3_000_000)
+    assert (settings.LARGEST_SURFACE, settings.LARGEST_FIELD) == (4096, 4_194_304)
+
+
+# ------------------------------------------------------------------ the probe
+
+
+def test_a_probe_is_ridge_regression_on_folds_left_out():
+    rng = np.random.default_rng(3)
+    label = np.array([0, 0, 0, 2, 5] * 14)
+    surfaces = rng.normal(size=(70, 90)) * np.linspace(0.2, 3, 90) + 1.2 * np.eye(90)[label * 3] + 7
+    fold = split.folds(np.unique(label, return_inverse=True)[1], 5, np.random.default_rng(1))
+    centred = surfaces - surfaces.mean(axis=0)
+    kernel = centred @ centred.T
+    kernel *= len(label) / np.trace(kernel)
+    target, accuracy = np.eye(6)[label], []
+    for penalty in PENALTIES:
+        right = 0
+        for k in range(5):
+            learn, test = fold != k, fold == k
+            ridge = kernel[learn][:, learn] + penalty * learn.sum() * np.eye(learn.sum())
+            scores = kernel[test][:, learn] @ np.linalg.solve(ridge, target[learn] - 1 / 3)
+            right += (scores[:, [0, 2, 5]].argmax(axis=1) == label[test] // 2).sum()
+        accuracy.append(right / len(label))
+    assert len(set(accuracy)) > 2
+    assert cross_validated(surfaces, label, np.random.default_rng(1)) == max(accuracy)
+
+
+def test_a_probe_survives_what_it_cannot_learn_from():
+    rng = np.random.default_rng(0)
+    assert cross_validated(np.ones((1, 3)), np.array([0]), rng) == 0  # nothing is left to learn from
+    assert cross_validated(np.ones((10, 3)), np.zeros(10, int), rng) == 1
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "better"),
+    [(0.604, 0.5, False), (0.606, 0.5, True), (1.0, 1.0, False), (0.004, 0.0, False), (0.006, 0.0, True)],
+)
+def test_better_means_by_two_standard_errors_and_half_a_recording(mine, other, better):
+    assert clearly_better(mine, other, 100) is better
+
+
+def test_an_interval_of_a_microsecond_counts():
+    assert intervals(np.array([7, 7, 7]), np.array([5, 6, 6]), np.array([3])).tolist() == [1]
