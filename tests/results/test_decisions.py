@@ -1,10 +1,11 @@
 """Decisions as columns of a table."""
 
 import numpy as np
+import pytest
 
 from timesurf import Full, Network, Recordings
 from timesurf.engines import Outcome
-from timesurf.results.decisions import columns
+from timesurf.results.decisions import as_csv, columns
 
 
 def test_ties_go_to_the_first_class_and_silent_recordings_have_no_decision():
@@ -26,3 +27,20 @@ def test_unlabelled_recordings_among_labelled_ones_are_decided_on_too():
     table = columns(network, recordings, outcome)
     assert table["decision"] == ["a", "b"]
     assert table["label"] == ["a", None]
+
+
+def test_a_table_with_columns_of_different_lengths_is_refused_and_formulas_are_not_run():
+    with pytest.raises(ValueError, match="shorter"):
+        as_csv({"a": [1, 2], "b": [1]})
+    text = as_csv({"=a": ["+1", "b", "@x", -1, None], "b": [1.5, "-", "\tx", "x=", ""]})
+    assert text.splitlines() == ["'=a,b", "'+1,1.5", "b,'-", "'@x,'\tx", "-1,x=", ","]
+
+
+def test_rows_are_numbered_and_confidence_has_four_digits():
+    network = Network([Full(tau=1)], (2,), 1, [7, 5])
+    recordings = Recordings([[0, 0]], t=[0, 1], offsets=[0, 1, 2], field=(2,), labels=[5, 7])
+    outcome = Outcome(np.array([9, 8]), np.array([[7], [1]]), np.array([[2, 5], [1, 0]]))
+    assert columns(network, recordings, outcome) == {
+        "recording": [0, 1], "label": [5, 7], "decision": [5, 7], "confidence": [0.7143, 1.0], "events": [9, 8],
+        "output_events": [7, 1], "votes 7": [2, 1], "votes 5": [5, 0],
+    }  # fmt: skip
