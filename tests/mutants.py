@@ -22,6 +22,7 @@ import argparse
 import ast
 import contextlib
 import fnmatch
+import hashlib
 import json
 import os
 import random
@@ -44,31 +45,43 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     "layers*": ["tests/test_layers*.py", "tests/engines/test_reference*.py"],
     "events*": ["tests/test_events*.py", "tests/events/**/test_*.py"],
     "metrics*": ["tests/test_metrics*.py", "tests/metrics/**/test_*.py"],
-    "modelfile*": ["tests/test_modelfile*.py", "tests/modelfile/**/test_*.py"],
-    "network*": ["tests/test_network*.py", "tests/network/**/test_*.py", "tests/test_sequences*.py"],
-    "inference*": ["tests/test_cost*.py", "tests/test_network*.py"],
+    "modelfile*": ["tests/test_modelfile_edges.py", "tests/test_modelfile.py"],
+    "network*": ["tests/test_network_edges.py", "tests/test_network.py"],
+    "inference*": ["tests/test_network_edges.py", "tests/test_network.py", "tests/test_cost*.py"],
     "learning/split.py": ["tests/learning/test_split*.py", "tests/learning/test_edges*.py"],
     "learning/adapt.py": ["tests/learning/test_edges*.py", "tests/learning/test_continual*.py"],
     "learning/grow.py": ["tests/learning/test_edges*.py", "tests/learning/test_continual*.py"],
-    "learning/start.py": ["tests/learning/test_edges*.py", "tests/test_cost*.py", "tests/test_network*.py"],
+    "learning/start.py": ["tests/learning/test_edges*.py", "tests/test_cost*.py", "tests/test_network.py"],
     "learning/schedule.py": ["tests/learning/test_edges*.py", "tests/learning/test_trainer*.py"],
     "learning/divergence.py": ["tests/learning/test_edges*.py", "tests/learning/test_trainer*.py"],
-    "learning/together.py": ["tests/learning/test_together*.py"],
+    "learning/together.py": ["tests/learning/test_loop_edges.py", "tests/learning/test_together*.py"],
+    "learning/law.py": ["tests/learning/test_law_edges.py", "tests/learning/test_law.py"],
+    "learning/probe.py": ["tests/learning/test_law_edges.py", "tests/learning/test_law.py"],
+    "learning/rhythm.py": ["tests/learning/test_law_edges.py", "tests/learning/test_law.py"],
+    "learning/checkpoints.py": ["tests/learning/test_loop_edges.py", "tests/learning/test_checkpoints*.py"],
     "learning/*": [
+        "tests/learning/test_loop_edges.py",
         "tests/learning/test_edges*.py",
         "tests/learning/test_trainer*.py",
-        "tests/learning/test_checkpoints*.py",
     ],
     "engines/reference.py": ["tests/engines/test_reference*.py", "tests/test_rule*.py"],
-    "engines/data.py": ["tests/engines/test_data*.py", "tests/engines/test_*.py", "tests/test_network*.py"],
-    "engines/cpu/*": ["tests/engines/cpu/**/test_*.py", "tests/engines/test_against*.py", "tests/test_determinism*.py"],
+    "engines/data.py": ["tests/engines/test_data*.py", "tests/engines/test_reference*.py", "tests/test_network*.py"],
+    "engines/cpu/packets.py": ["tests/live/test_ties*.py", "tests/live/test_session*.py"],
+    "engines/cpu/yardstick.py": ["tests/engines/test_edges*.py", "tests/engines/test_against*.py"],
+    "engines/cpu/*": [
+        "tests/engines/cpu/**/test_*edges.py",
+        "tests/engines/test_edges*.py",
+        "tests/engines/cpu/**/test_*.py",
+        "tests/engines/test_against*.py",
+    ],
     "live/session.py": ["tests/live/test_ties*.py", "tests/live/test_session*.py"],
-    "live/*": ["tests/live/**/test_*.py"],
+    "live/intake.py": ["tests/live/test_intake*.py"],
+    "live/*": ["tests/live/test_backlog_edges.py", "tests/live/test_backlog.py"],
     "transforms/*": ["tests/test_transforms*.py", "tests/transforms/**/test_*.py"],
-    "results/decisions.py": ["tests/results/test_decisions*.py"],
     "results/run.py": ["tests/results/test_run*.py", "tests/learning/test_commands*.py"],
-    "results/machine.py": ["tests/results/test_machine*.py", "tests/learning/test_commands*.py"],
-    "results/*": ["tests/results/**/test_*.py"],
+    "results/machine.py": ["tests/results/test_machine*.py"],
+    "results/many_files.py": ["tests/results/test_many_files_edges.py", "tests/results/test_many_files.py"],
+    "results/*": ["tests/results/test_decisions*.py"],
 }
 OUTSIDE = [  # not the core
     "__init__.py", "__main__.py", "display.py", "errors.py", "times.py", "estimator*", "presets*", "baselines/*",
@@ -193,14 +206,22 @@ MEMORY = 8 << 30  # bytes of address space: a mutant must not take the machine d
 class Runner:
     """Runs tests on copies of the source, several at a time; `stop` ends them all."""
 
-    def __init__(self, project, folder):
+    def __init__(self, project, folder, warm=None):
         self.project, self.folder = project, Path(folder).resolve()
         self.reached = imports(project)
         numba = re.compile(rb"^(from|import) numba", re.MULTILINE)
         self.compiled = {path for path in self.reached if numba.search(path.read_bytes())}
         self.lock, self.running, self.stopped = threading.Lock(), set(), False
-        self.whole = self.folder / "whole"
-        shutil.copytree(project.root / "src", self.whole, ignore=shutil.ignore_patterns("__pycache__"))
+        self.whole = (warm.resolve() if warm else self.folder) / f"whole-{self.fingerprint()}"
+        if not self.whole.exists():
+            shutil.copytree(project.root / "src", self.whole, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def fingerprint(self):
+        """A name for the source as it is: kernels of another one are not to be used again."""
+        digest = hashlib.sha256()
+        for path in sorted(self.reached):
+            digest.update(f"{path.relative_to(self.project.root)} {path.stat().st_size};".encode() + path.read_bytes())
+        return digest.hexdigest()[:16]
 
     def test(self, tree, tests, limit=None):
         """How the tests end on this copy (passed, failed, timed out), after how long, and what they print."""
@@ -304,11 +325,13 @@ def completed(waiting, interrupted):
         yield from done
 
 
-def hunt(project, chosen, sources, *, jobs, factor, report, interrupted):
+def hunt(project, chosen, sources, *, jobs, factor, warm, report, interrupted):
     """Run every chosen mutant; results as they come, and whether all were run."""
     rows, results = project.core(), []
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        runner = Runner(project, folder)
+    if warm:
+        warm.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="mutants-", dir=warm) as folder:  # links cross no file systems
+        runner = Runner(project, folder, warm)
         pool = ThreadPoolExecutor(jobs)
         try:
             seconds = {}
@@ -364,6 +387,7 @@ def main(argv=None, project=THIS):
     parser.add_argument(
         "--timeout", type=float, default=3, metavar="TIMES", help="limit, in unmutated runs; default: 3"
     )
+    parser.add_argument("--warm", type=Path, metavar="FOLDER", help="keep compiled kernels here for the next call")
     parser.add_argument("--json", type=Path, help="also write the results to this file")
     asked = parser.parse_args(argv)
     try:
@@ -385,7 +409,8 @@ def main(argv=None, project=THIS):
                 before, after = mutant.change(sources[mutant.module])
                 print(f"{mutant.id}\n  - {before}\n  + {after}")
             return 0
-        options = {"jobs": asked.jobs, "factor": asked.timeout, "report": lambda line: print(line, flush=True)}
+        options = {"jobs": asked.jobs, "factor": asked.timeout, "warm": asked.warm}
+        options |= {"report": lambda line: print(line, flush=True)}
         with interrupts() as interrupted:
             results, complete = hunt(project, mutants, sources, **options, interrupted=interrupted)
     except MutantsError as error:

@@ -138,9 +138,15 @@ def test_survivors_are_told_from_mutants_that_tests_catch(toy, tmp_path, capsys)
     assert "+ return a <= 0" in capsys.readouterr().out
 
 
-def test_one_mutant_by_its_id(toy, capsys):
-    assert mutants.main(["--only", "rates.py:4:12:min->max"], toy) == 0
+def test_one_mutant_by_its_id_with_kernels_that_are_kept(toy, capsys, tmp_path):
+    warm = tmp_path / "warm"
+    assert mutants.main(["--only", "rates.py:1:8:3->4", "--warm", str(warm)], toy) == 0
     assert "1 of    1 caught" in capsys.readouterr().out
+    (kept,) = warm.iterdir()
+    assert list(kept.rglob("*.nbc"))
+    assert mutants.Runner(toy, tmp_path, warm).whole == kept
+    (toy.source / "rates.py").write_text("RATE = 4\n")
+    assert mutants.Runner(toy, tmp_path, warm).whole != kept
     assert mutants.main(["--only", "rates.py:4:12:lt->le"], toy) == 2
     assert "No such mutant" in capsys.readouterr().err
 
