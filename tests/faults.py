@@ -141,7 +141,7 @@ def interrupted_twice(runs, rng):
     for _ in range(2):
         process.send_signal(signal.SIGINT)
         time.sleep(rng.uniform(0, 0.2))
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=300)
     assert process.returncode in (0, 130, -signal.SIGINT), output
     return runs.resumes_to_the_same(place)
 
@@ -163,12 +163,12 @@ def truncated(runs, rng):
         process = runs.start(place)
         runs.moment(process, place, rng)
         os.truncate(runs.data, int(rng.integers(0, size)))
-        process.communicate(timeout=60)  # ends with a bus error, or does not read what is gone
+        process.communicate(timeout=300)  # ends with a bus error, or does not read what is gone
         code = process.returncode
         assert code in (0, 2, -signal.SIGBUS)
         if code != 0:
             process = runs.start(place, "--resume")
-            output, _ = process.communicate(timeout=60)
+            output, _ = process.communicate(timeout=300)
             assert process.returncode == 2, output
             assert "data.npz" in output
     how = {0: "not read", 2: "an error", -signal.SIGBUS: "bus error"}[code]
@@ -182,13 +182,13 @@ def replaced(runs, rng):
         process = runs.start(place)
         runs.moment(process, place, rng)
         npz.write(runs.data, sentences.make(160, seed=1, duration="20 ms"))
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=300)
         assert process.returncode == 0, output
         if (place / "m.tsf").read_bytes() != runs.right:  # a file that was opened before still exists for the process
             shutil.rmtree(place)
             return "before it was opened: learned from the other file"
         process = runs.start(place, "--resume")
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=300)
         assert process.returncode == 2
         assert "Cannot resume: recordings" in " ".join(output.split())
     return runs.resumes_to_the_same(place)
@@ -206,7 +206,7 @@ def overwritten(runs, rng):
         with runs.data.open("r+b") as file:
             file.seek(first)
             file.write(rng.bytes(last - first))
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=300)
         assert process.returncode in (0, 2), output
         assert process.returncode == 0 or "written to" in " ".join(output.split()) or "data.npz" in output, output
     if process.returncode == 0:

@@ -196,12 +196,12 @@ sys.exit(mutants.main(["--timeout", "100"], project))
     words = [sys.executable, "-c", code]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=mutants.THIS.root) as tool:
         try:
-            until = time.monotonic() + 60
+            until = time.monotonic() + 300
             while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()) and time.monotonic() < until:
                 time.sleep(0.05)
             tool.send_signal(signal.SIGINT)
             tool.send_signal(signal.SIGTERM)  # impatience does not keep it from cleaning up
-            said, _ = tool.communicate(timeout=60)
+            said, _ = tool.communicate(timeout=300)
         finally:
             tool.kill()
     assert tool.returncode == 130

@@ -53,7 +53,7 @@ class Stream:
                 self.lines.append(line.decode())
 
     def wait_for(self, sign, meanwhile=lambda: None):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not any(re.search(sign, line) for line in self.lines):
             assert self.process.poll() is None, "".join(self.lines)
             assert time.monotonic() < deadline, "".join(self.lines)
