@@ -172,3 +172,17 @@ def test_the_largest_label_beside_unknown_ones_is_the_largest_of_64_bits():
     largest = np.uint64(2**63 - 1)
     r = Recordings([[0, 0]], [0, 1], offsets=[0, 1, 2], field=(1,), labels=[largest, None])
     assert r.labels.tolist() == [2**63 - 1, -1]
+
+
+def test_a_mapped_file_travels_by_its_name_and_other_recordings_by_their_events(tmp_path):
+    one = Recordings(
+        [np.zeros(30_000, int)], np.arange(30_000), offsets=[0, 9, 29_000, 30_000], field=(1,), labels=[4, 5, 6]
+    )
+    npz.write(tmp_path / "a.npz", one)
+    for some, most in ((npz.read(tmp_path / "a.npz")[1:], 3_000), (one[2:], 30_000)):
+        sent = pickle.dumps(some)
+        assert len(sent) < most
+        again = pickle.loads(sent)
+        assert again.fingerprint() == some.fingerprint()
+        assert again.labels.tolist() == some.labels.tolist()
+    assert pickle.loads(pickle.dumps(npz.read(tmp_path / "a.npz"))).mapped

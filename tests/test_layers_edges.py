@@ -118,3 +118,9 @@ def test_a_stage_keeps_both_time_constants_of_its_layer():
 def test_an_empty_field_is_refused(field, polarities, name):
     with pytest.raises(SettingError, match=name):
         stack([Full(units=2, tau=1)], field, polarities)
+
+
+@pytest.mark.parametrize(("each", "needed"), [(1, "needs one per class"), (2, "needs units_per_class = 2 times the")])
+def test_a_last_layer_of_the_wrong_size_is_told_what_it_needs(each, needed):
+    with pytest.raises(SettingError, match=f"7 units for 3 classes: it {needed}"):
+        stack([Full(units=7, units_per_class=each, tau=1)], (2,), 1, 3)
