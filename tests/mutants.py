@@ -66,6 +66,7 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     "learning/law.py": ["tests/learning/test_law_edges.py", "tests/learning/test_law.py"],
     "learning/probe.py": ["tests/learning/test_law_edges.py", "tests/learning/test_law.py"],
     "learning/rhythm.py": ["tests/learning/test_law_edges.py", "tests/learning/test_law.py"],
+    "learning/best.py": ["tests/learning/test_loop_edges.py", "tests/learning/test_trainer*.py"],
     "learning/checkpoints.py": ["tests/learning/test_loop_edges.py", "tests/learning/test_checkpoints*.py"],
     "learning/*": [
         "tests/learning/test_loop_edges.py",

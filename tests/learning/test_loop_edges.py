@@ -274,6 +274,7 @@ def test_the_best_pass_of_equals_the_last_and_patience_from_the_first(tmp_path, 
 
 def test_patience_needs_a_pass_and_a_limit():
     assert not TrainingState().out_of_patience(0)
+    assert TrainingState(passes=1).out_of_patience(1)
     assert not TrainingState(passes=9).out_of_patience(None)
     assert TrainingState(passes=3, best_pass=1).out_of_patience(2)
     assert not TrainingState(passes=3, best_pass=1).out_of_patience(3)
@@ -366,3 +367,29 @@ def test_more_passes_than_were_asked_for_are_refused(tmp_path):
             assert checkpoints.resume(network, {"passes": 2}).passes == 2
     with pytest.raises(ModelFileError, match="more passes are done"):
         checkpoints.resume(network, {"passes": 2})
+
+
+class KilledError(Exception):
+    pass
+
+
+def test_a_network_that_had_been_trained_before_is_resumed_in_its_own_order(tmp_path):
+    def network(passes_before):
+        made = SENTENCES.network(DATA, sentences.TASK1, 0).start(DATA)
+        made.history = [{"kept": 1.0}] * passes_before
+        return made
+
+    def killed(report):
+        if report.done == 9:
+            raise KilledError
+
+    how = {"passes": 2, "batch_size": 3}
+    whole = network(2).train(DATA, **how)
+    often = Checkpoints(tmp_path, recordings=3, minutes=None, last=9)
+    with pytest.raises(KilledError):
+        network(2).train(DATA, **how, checkpoints=often, progress=killed)
+    assert [path.name for path in often.files()] == [f"checkpoint-{n:012d}.tsf" for n in (9, 6, 3)]
+    resumed = network(0).train(DATA, **how, checkpoints=often, resume=True)
+    assert resumed.parameters.same(whole.parameters)
+    assert resumed.history == whole.history
+    assert often.files()[0].name == "checkpoint-000000000012.tsf"
