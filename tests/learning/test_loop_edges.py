@@ -305,6 +305,7 @@ def test_a_checkpoint_is_due_after_so_many_recordings_or_minutes(tmp_path, monke
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     network = SENTENCES.network(DATA, sentences.TASK1, 0).start(DATA)
     often = Checkpoints(tmp_path, recordings=5, minutes=None)
+    assert often.due(5)
     often.open(resume=False)
     assert [often.due(n) for n in (4, 5)] == [False, True]
     often.write(5, network, {}, TrainingState(dict(np.random.default_rng(0).bit_generator.state)))
