@@ -63,9 +63,9 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     "learning/schedule.py": ["tests/learning/test_edges*.py", "tests/learning/test_trainer*.py"],
     "learning/divergence.py": ["tests/learning/test_edges*.py", "tests/learning/test_trainer*.py"],
     "learning/together.py": ["tests/learning/test_loop_edges.py", "tests/learning/test_together*.py"],
-    "learning/law.py": ["tests/learning/test_law_edges.py", "tests/learning/test_law.py"],
-    "learning/probe.py": ["tests/learning/test_law_edges.py", "tests/learning/test_law.py"],
-    "learning/rhythm.py": ["tests/learning/test_law_edges.py", "tests/learning/test_law.py"],
+    "learning/law.py": ["tests/learning/test_law_edges.py"],
+    "learning/probe.py": ["tests/learning/test_law_edges.py"],
+    "learning/rhythm.py": ["tests/learning/test_law_edges.py"],
     "learning/best.py": ["tests/learning/test_loop_edges.py", "tests/learning/test_trainer*.py"],
     "learning/checkpoints.py": ["tests/learning/test_loop_edges.py", "tests/learning/test_checkpoints*.py"],
     "learning/*": [
@@ -89,7 +89,7 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     "transforms/*": ["tests/test_transforms*.py", "tests/transforms/**/test_*.py"],
     "results/run.py": ["tests/results/test_run*.py", "tests/learning/test_commands*.py"],
     "results/machine.py": ["tests/results/test_machine*.py"],
-    "results/many_files.py": ["tests/results/test_many_files_edges.py", "tests/results/test_many_files.py"],
+    "results/many_files.py": ["tests/results/test_many_files_edges.py"],
     "results/*": ["tests/results/test_decisions*.py"],
 }
 OUTSIDE = [  # not the core

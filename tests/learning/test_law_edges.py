@@ -215,6 +215,7 @@ def test_a_probe_is_ridge_regression_on_folds_left_out():
             right += (scores[:, [0, 2, 5]].argmax(axis=1) == label[test] // 2).sum()
         accuracy.append(right / len(label))
     assert len(set(accuracy)) > 2
+    assert PENALTIES == (1e-4, 1e-3, 1e-2, 1e-1)
     assert cross_validated(surfaces, label, np.random.default_rng(1)) == max(accuracy)
 
 

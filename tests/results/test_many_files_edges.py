@@ -180,3 +180,44 @@ def test_a_task_that_the_cluster_lost_is_tried_three_times(monkeypatch):
     assert len(found) == 1
     with pytest.raises(CancelledError):
         tried(monkeypatch, [["a", "b"]], {"a": dict.fromkeys(range(1, 9), lost)})
+
+
+class Here:
+    """A cluster of one thread: this one."""
+
+    def nthreads(self):
+        return {"here": 1}
+
+    def submit(self, call, *about, pure):
+        return Done(call(*about))
+
+
+class Done:
+    def __init__(self, value):
+        self.value = value
+
+    def result(self):
+        return self.value
+
+
+def test_a_run_adds_up_and_continues_where_the_last_one_ended(monkeypatch, network, tmp_path):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(KilledWorker=KilledWorkerError, as_completed=Queue))
+    monkeypatch.setattr(many_files, "_BYTES_PER_TASK", 1)
+    data, out, calls = tmp_path / "data", str(tmp_path / "out"), []
+    data.mkdir()
+    for n in (1, 2):
+        npz.write(data / f"{n}.npz", DATA[:n])
+    (data / "3.npz").write_bytes(b"no zip")
+    report = lambda *numbers: calls.append(numbers)  # noqa: E731
+    first = many_files.predict_files(Here(), network, str(data), out, progress=report)
+    assert (first.files, first.before, first.recordings) == (3, 0, 3)
+    assert first.events == 2 * DATA.counts[0] + DATA.counts[1]
+    assert list(first.failed) == ["3.npz"]
+    assert calls == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    calls.clear()
+    npz.write(data / "3.npz", DATA)
+    second = many_files.predict_files(Here(), network, str(data), out, progress=report)
+    assert (second.files, second.before, second.recordings, second.failed) == (3, 2, 3, {})
+    assert calls == [(2, 3), (3, 3)]
+    assert many_files.predict_files(Here(), network, str(data), out).before == 3
