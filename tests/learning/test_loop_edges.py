@@ -7,10 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from timesurf import Network, Rule, SettingError
+from timesurf import Full, Network, Rule, SettingError
 from timesurf.datasets import sentences
 from timesurf.engines import Options, Outcome, Parameters
 from timesurf.errors import DivergedError, ModelFileError
+from timesurf.layers import stack
 from timesurf.learning import together, trainer
 from timesurf.learning.checkpoints import Checkpoints, read
 from timesurf.learning.schedule import Schedule
@@ -18,6 +19,7 @@ from timesurf.learning.state import TrainingState
 from timesurf.presets import SENTENCES
 
 DATA = sentences.make(6, seed=0, duration="200 us")
+STAGES = stack([Full(units=1, tau=1)], (), 1)
 
 
 def parameters(value=0.0):
@@ -56,7 +58,7 @@ def kept(counts):
 def trainee(engine=None, **options):
     labels = np.array([0, 1, -1, 0, 1, 0])
     made = {
-        "stages": (), "parameters": parameters(), "history": [], "rule": Rule(), "engine": engine or Still(),
+        "stages": STAGES, "parameters": parameters(), "history": [], "rule": Rule(), "engine": engine or Still(),
         "options": Options(), "seed": 3, "class_numbers": lambda some: labels[: len(some)],
     }  # fmt: skip
     return SimpleNamespace(**made | options)
