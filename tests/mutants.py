@@ -40,6 +40,7 @@ from pathlib import Path
 
 from tests.mutations import Finder
 
+TABLES = ["bundles", "geometry", "lanes", "layout", "sums", "threads", "workspace"]  # of the CPU engine: no kernels
 NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs of the tests, quick ones first
     "rule*": ["tests/test_rule*.py", "tests/engines/test_reference*.py"],
     "layers*": ["tests/test_layers*.py", "tests/engines/test_reference*.py"],
@@ -77,12 +78,12 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     "engines/data.py": ["tests/engines/test_data*.py", "tests/engines/test_reference*.py", "tests/test_network*.py"],
     "engines/cpu/packets.py": ["tests/live/test_ties*.py", "tests/live/test_session*.py"],
     "engines/cpu/yardstick.py": ["tests/engines/test_edges*.py", "tests/engines/test_against*.py"],
-    "engines/cpu/*": [
-        "tests/engines/cpu/**/test_*edges.py",
-        "tests/engines/test_edges*.py",
-        "tests/engines/cpu/**/test_*.py",
-        "tests/engines/test_against*.py",
-    ],
+    **{
+        f"engines/cpu/{name}.py": ["tests/engines/cpu/test_*edges.py", "tests/engines/cpu/test_[gl]*.py"]
+        for name in TABLES
+    },
+    "engines/cpu/engine.py": ["tests/engines/cpu/test_*edges.py", "tests/engines/cpu/test_[ew]*.py"],
+    "engines/cpu/*": ["tests/engines/test_edges*.py", "tests/engines/test_against*.py"],
     "live/session.py": ["tests/live/test_ties*.py", "tests/live/test_session*.py"],
     "live/intake.py": ["tests/live/test_intake*.py"],
     "live/*": ["tests/live/test_backlog_edges.py", "tests/live/test_backlog.py"],
