@@ -60,7 +60,7 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
         "tests/learning/test_edges*.py",
         "tests/learning/test_continual*.py",
     ],
-    "learning/start.py": ["tests/learning/test_*edges.py", "tests/test_cost*.py", "tests/test_network.py"],
+    "learning/start.py": ["tests/learning/test_start_edges.py", "tests/learning/test_edges.py", "tests/test_cost*.py"],
     "learning/schedule.py": ["tests/learning/test_edges*.py", "tests/learning/test_trainer*.py"],
     "learning/divergence.py": ["tests/learning/test_edges*.py", "tests/learning/test_trainer*.py"],
     "learning/together.py": ["tests/learning/test_loop_edges.py", "tests/learning/test_together*.py"],
