@@ -66,3 +66,8 @@ def test_a_share_of_each_class_is_held_out():
     for bad in (0, 1, -0.5):
         with pytest.raises(SettingError, match="validation"):
             hold_out(label, bad, np.random.default_rng(0))
+
+
+def test_shares_that_leave_nothing_are_refused_together():
+    with pytest.raises(SettingError, match=r"validation = 0\.5 and held_out = 0\.5 leave nothing"):
+        split(sentences.make(8, seed=0, duration="200 us"), validation=0.5, held_out=0.5)
