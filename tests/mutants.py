@@ -76,7 +76,7 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     ],
     "engines/reference.py": ["tests/engines/test_reference*.py", "tests/test_rule*.py"],
     "engines/data.py": ["tests/engines/test_data*.py", "tests/engines/test_reference*.py", "tests/test_network*.py"],
-    "engines/cpu/packets.py": ["tests/live/test_ties*.py", "tests/live/test_session*.py"],
+    "engines/cpu/packets.py": ["tests/live/test_session_edges.py", "tests/live/test_ties*.py"],
     "engines/cpu/yardstick.py": ["tests/engines/test_edges*.py", "tests/engines/test_against*.py"],
     **{
         f"engines/cpu/{name}.py": ["tests/engines/cpu/test_*edges.py", "tests/engines/cpu/test_[gl]*.py"]
@@ -84,8 +84,8 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     },
     "engines/cpu/engine.py": ["tests/engines/cpu/test_*edges.py", "tests/engines/cpu/test_[ew]*.py"],
     "engines/cpu/*": ["tests/engines/test_edges*.py", "tests/engines/test_against*.py"],
-    "live/session.py": ["tests/live/test_ties*.py", "tests/live/test_session*.py"],
-    "live/intake.py": ["tests/live/test_intake*.py"],
+    "live/session.py": ["tests/live/test_session_edges.py", "tests/live/test_ties*.py", "tests/live/test_session.py"],
+    "live/intake.py": ["tests/live/test_session_edges.py", "tests/live/test_intake*.py"],
     "live/*": ["tests/live/test_backlog_edges.py", "tests/live/test_backlog.py"],
     "transforms/*": ["tests/test_transforms*.py", "tests/transforms/**/test_*.py"],
     "results/run.py": ["tests/results/test_run*.py", "tests/learning/test_commands*.py"],

@@ -1,0 +1,150 @@
+"""A session where a comparison turns: jumps forward and back, the first event of a stream, packets of every kind."""
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from tests.live.test_ties import push
+from timesurf import EventError, Full, Network, SettingError
+from timesurf.engines import Parameters
+from timesurf.events import LATEST
+from timesurf.live.intake import Refusals, decisions
+from timesurf.live.session import Session
+
+SECOND = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def network():
+    made = Network([Full(tau=0.01)], (3,), 1, ["a", "b", "c"])
+    made.parameters = Parameters.of([np.eye(3)[:, :, None]], [np.full(3, np.inf)])
+    return made
+
+
+def twice(network, value, jump, *, latest=5 * SECOND, on_jump="restart"):
+    """How often a stream restarts where two packets come at `value` after one at `latest`."""
+    session = Session(network, jump=jump, on_jump=on_jump)
+    push(session, [0], [latest])
+    for _ in range(2):
+        with suppress(EventError):
+            push(session, [1], [value])
+    return session.restarts
+
+
+@pytest.mark.parametrize(
+    ("back", "jump", "restarts"),
+    [
+        (SECOND, "1 h", 0), (SECOND + 1, "1 h", 1), (10_000, "10 ms", 0), (10_001, "10 ms", 1), (1, "10 ms", 0),
+        (SECOND + 1, None, 1),
+    ],
+)  # fmt: skip
+def test_a_clock_is_set_back_by_more_than_a_second_or_the_longest_pause(network, back, jump, restarts):
+    assert twice(network, 5 * SECOND - back, jump) == restarts
+    assert twice(network, 5 * SECOND - back, jump, on_jump="refuse") == 0
+
+
+@pytest.mark.parametrize(("ahead", "restarts"), [(10_000, 0), (10_001, 1)])
+def test_a_clock_jumps_ahead_by_more_than_the_longest_pause(network, ahead, restarts):
+    assert twice(network, 5 * SECOND + ahead, "10 ms") == restarts
+    assert twice(network, 5 * SECOND + ahead, "10 ms", on_jump="refuse") == 0
+
+
+def test_a_new_stream_begins_only_where_the_second_packet_follows_the_first(network):
+    session = Session(network, jump="10 ms", on_jump="restart")
+    push(session, [0, 0], [100, 200])
+    for t in (9 * SECOND, 8 * SECOND, 8 * SECOND + 10_001, LATEST):  # none is there where the one before was
+        with pytest.raises(EventError):
+            push(session, [1], [t])
+    assert (session.first, session.latest, session.events, session.restarts) == (100, 200, 2, 0)
+    with pytest.raises(EventError):
+        push(session, [1], [3 * SECOND])
+    with pytest.raises(EventError, match="event 1 of the packet: x = 3"):
+        push(session, [1, 3], [3 * SECOND, 3 * SECOND])  # it follows, and is not valid
+    push(session, [1], [3 * SECOND + 10_000])
+    assert (session.first, session.latest) == (3 * SECOND + 10_000,) * 2
+    assert (session.events, session.restarts) == (3, 1)
+    assert session.votes.tolist() == [0, 1, 0]
+    assert session.kept.tolist() == [1.0]
+    session.reset()
+    assert (session.first, session.latest, session.events, session.restarts) == (-1, -1, 0, 0)
+
+
+def test_a_good_packet_between_two_strays_forgets_the_first(network):
+    session = Session(network, jump="10 ms", on_jump="restart")
+    push(session, [0], [100])
+    for _ in range(2):
+        with pytest.raises(EventError):
+            push(session, [1], [SECOND])
+        push(session, [0], [session.latest + 1])
+    assert session.restarts == 0
+
+
+@pytest.mark.parametrize(
+    ("x", "t", "reason"),
+    [
+        ([3], [0], "event 0 of the packet: x = 3 is off the field"), ([0, -1], [100, 100], "event 1 .* x = -1"),
+        ([0], [-1], "event 0"), ([0], [LATEST], "event 0"), ([0, 0], [105, 104], "event 1 .*time 104 us comes before 105 us"),
+        ([0], [99], "event 0 .*time 99 us comes before 100 us. A stream goes forward"),
+        ([0], [10_101], r"event 0 .*time 10101 us is 10\.\d+ ms after the event before, and jump = 10 ms"),
+        ([0, 0], [100, 10_101], "event 1 .* after the event before"),
+    ],
+)  # fmt: skip
+def test_the_reason_names_the_event_and_the_value(network, x, t, reason):
+    session = Session(network, jump="10 ms")
+    push(session, [0], [100])
+    with pytest.raises(EventError, match=reason):
+        push(session, x, t)
+    assert (session.events, session.latest) == (1, 100)
+
+
+def test_packets_of_other_types_are_refused(network):
+    session = Session(network)
+    good = np.zeros(2, [("x", int), ("t", int)])
+    for packet, word in (
+        ([1, 2], "not list"), (np.zeros(2), "needs the fields x and t"), (good.reshape(1, 2), "flat array"),
+        (np.zeros(2, [("x", float), ("t", int)]), "x is float64"), (np.zeros(2, [("x", int)]), "needs the fields"),
+        (np.zeros(2, [("x", int), ("t", int), ("p", float)]), "p is float64"),
+    ):  # fmt: skip
+        with pytest.raises(EventError, match=word):
+            session.push(packet)
+    x, t = np.zeros(2, int), np.zeros(2, int)
+    for coords, times, p, word in (
+        ([x, x], t, None, "2 coordinates for a field of 1"), ([x[:1]], t, None, "one value per event"),
+        ([x.astype(float)], t, None, "not float64"), ([[0, 0]], t, None, "not list"), ([x], t, t[:1], "one value"),
+        ([x.reshape(1, 2)], t.reshape(1, 2), None, "one value"),
+    ):  # fmt: skip
+        with pytest.raises(EventError, match=word):
+            session.take(coords, times, p)
+    assert session.events == 0
+    assert session.take([x], t).decision == "a"
+    assert session.push(good).confidence == 1
+    with pytest.raises(SettingError, match="refuse, restart"):
+        Session(network, on_jump="hope")
+
+
+def test_packets_may_be_larger_than_all_before(network):
+    session = Session(network)
+    for n in (256, 257, 2000):
+        found = push(session, np.arange(n) % 3, session.latest + 1 + np.arange(n))
+        assert found.events.tolist() == list(range(n))
+        assert found.units.tolist() == (np.arange(n) % 3).tolist()
+    assert session.events == 2513
+    assert session.votes.sum() == 2513
+
+
+def test_votes_decay_by_their_time_constant(network):
+    session = Session(network, vote_tau=100)
+    push(session, [0], [50])
+    push(session, [1], [150])
+    np.testing.assert_allclose(session.votes, [np.exp(-1), 1, 0])
+    assert not session.adapts
+
+
+def test_a_packet_is_refused_as_a_whole_unless_its_events_came_one_by_one(network):
+    packet = np.zeros(3, [("x", int), ("t", int)])
+    packet["x"][1] = 7
+    for more, events, refused in (({}, 0, 1), ({"one_by_one": True}, 2, 1)):
+        session, refusals = Session(network), Refusals()
+        assert len(list(decisions(session, [packet], refusals, **more))) == events
+        assert (session.events, refusals.count) == (events, refused)
