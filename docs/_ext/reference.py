@@ -14,14 +14,17 @@ MOST_USED = (
 )  # fmt: skip
 ROOMS = {  # "room.*" stands for every module of a room
     "Events and data": ("events", "times", "transforms", "io.*", "datasets.*"),
-    "The network and the rule": ("layers", "rule", "network", "inference", "estimator", "presets", "modelfile"),
+    "The network and the rule": (
+        "layers", "rule", "network", "predicting", "inference", "estimator", "presets", "modelfile",
+    ),
     "Learning": (
         "learning.start", "learning.split", "learning.schedule", "learning.trainer", "learning.checkpoints",
         "learning.adapt", "learning.grow", "learning.together", "learning.law", "learning.probe", "learning.rhythm",
+        "learning.sparsity",
     ),
     "Search": ("search", "search.space"),
-    "Live streams": ("live.session", "live.backlog"),
-    "Decisions, figures and pictures": ("metrics", "results.*", "plots", "report"),
+    "Live streams": ("live.session", "live.early", "live.backlog"),
+    "Decisions, figures and pictures": ("metrics", "calibration", "results.*", "plots", "report"),
     "Engines": (
         "engines", "engines.reference", "engines.cpu.engine", "engines.cuda.engine", "engines.dask.workers",
         "engines.dask.cluster",

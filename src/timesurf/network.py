@@ -247,11 +247,14 @@ class Network(Predicting):
         """
         if keep is None:
             return self._become(grow.tightened(self, recordings, share, slack, sample))
-        if sparsity.tighten(self, recordings, keep, training.get("validation")):
+        validation = training.get("validation")
+        if sparsity.tighten(self, recordings, keep, validation):
             self.calibration = {}
             if training.get("passes"):
                 with sparsity.only_the_last_learns(self):
                     self.train(recordings, **training)
+            elif isinstance(validation, Recordings) and validation.labelled.any():
+                self.calibrate(validation)
         return self
 
     def _become(self, other: Network) -> Network:

@@ -96,6 +96,7 @@ def test_only_the_last_layer_learns_again_from_what_is_kept():
     assert not np.array_equal(network.parameters[1].centroids, before[1].centroids)
     assert network.parameters[0].frozen.tolist() == [False, True, False, False, False]
     assert not network.calibration  # its probabilities were those of another network
+    assert network.tighten(DATA, keep=0.5, validation=TEST).calibration
 
 
 def test_the_curve_is_measured_on_held_out_recordings_and_leaves_the_network_as_it_is():
