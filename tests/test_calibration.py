@@ -41,16 +41,16 @@ def some_evidence(seed, recordings=40, classes=4, skill=1.0):
 
 
 def likelihood(evidence, events, label, by):
-    """Mean log probability of labels, each believed as `fit` believes it."""
-    n, classes = evidence.shape
-    believed = np.full(evidence.shape, 1 / (n + 2) / (classes - 1))
-    believed[np.arange(n), label] = (n + 1) / (n + 2)
-    return (believed * np.log(calibration.probabilities(evidence, events, by))).sum()
+    """Log probability that decisions are right and wrong as they are, each believed as `fit` believes it."""
+    p = calibration.probabilities(evidence, events, by)
+    confidence, right = p.max(axis=1), p.argmax(axis=1) == label
+    believed = np.where(right, (right.sum() + 1) / (right.sum() + 2), 1 / ((~right).sum() + 2))
+    return (believed * np.log(confidence) + (1 - believed) * np.log(1 - confidence)).sum()
 
 
 @settings(max_examples=20, deadline=None)
 @given(seeds, st.floats(0.3, 3))
-def test_the_scale_makes_the_labels_likeliest(seed, skill):
+def test_the_scale_makes_decisions_as_likely_as_they_are_right(seed, skill):
     data = some_evidence(seed, skill=skill)
     found = calibration.fit(*data)
     others = [found._replace(scale=found.scale * factor) for factor in (0.5, 0.9, 1.1, 2)]
@@ -84,7 +84,7 @@ def test_probabilities_sum_to_one_and_decide_as_evidence_does(seed, scale, prior
 def test_evidence_that_is_too_sure_gets_a_smaller_scale():
     evidence, events, label = some_evidence(0, recordings=400)
     by = calibration.fit(evidence, events, label)
-    assert calibration.fit(10 * evidence, events, label).scale == pytest.approx(by.scale / 10, rel=1e-6)
+    assert calibration.fit(10 * evidence, events, label).scale == pytest.approx(by.scale / 10, rel=0.02)
     errors = []
     for other in (by, by._replace(scale=10 * by.scale)):
         p = calibration.probabilities(evidence, events, other)
@@ -95,7 +95,7 @@ def test_evidence_that_is_too_sure_gets_a_smaller_scale():
 def test_the_scale_stays_finite_where_all_is_right_and_says_nothing_where_nothing_is_known():
     votes = np.eye(3) * 10
     by = calibration.fit(votes, np.full(3, 10), np.arange(3))
-    assert calibration.probabilities(votes, np.full(3, 10), by).max() == pytest.approx(4 / 5)
+    assert calibration.probabilities(votes, np.full(3, 10), by).max() == pytest.approx(4 / 5, abs=1e-3)
     assert calibration.fit(votes, np.full(3, 10), np.full(3, -1)) == calibration.UNCALIBRATED
     assert calibration.fit(votes[:, :1], np.full(3, 10), np.zeros(3, int)) == calibration.UNCALIBRATED
     assert calibration.fit(votes * 0, np.zeros(3), np.arange(3)) == calibration.UNCALIBRATED

@@ -7,8 +7,9 @@ without any evidence had come before them::
 
     p_c = softmax_c(scale e_c / (n + prior))       e_c: votes, or evidence, of class c; n: output events
 
-Both numbers are fitted on recordings that the network did not learn from, by the likelihood of their labels: the scale
-on whole recordings, the prior on their beginnings too, so that early decisions are as reliable as late ones.
+Both numbers are fitted on recordings that the network did not learn from, so that the probability of the class decided
+on tells how likely the decision is right: the scale on whole recordings, the prior on their beginnings too, so that
+early decisions are as reliable as late ones.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ Array = NDArray[Any]
 BINS = 10  # of a reliability diagram
 BEGINNINGS = (1, 4, 16, 64, 256, 1024)  # events
 _PRIORS = (0.0, 1.0, 4.0, 16.0, 64.0, 256.0, 1024.0)  # events
-_SCALES = 1e-9, 1e9  # between which the best one is looked for
+_SCALES = 1e-6, 1e6  # between which the best one is looked for
+_NUMBERS, _FEW = 1 << 18, 100  # of evidence to fit by, at most; but so many recordings
 
 
 class Calibration(NamedTuple):
@@ -82,10 +84,12 @@ def _scores(evidence: Array, events: Array, prior: float) -> Array:
 
 
 def fit(evidence: Array, events: Array, label: Array, beginnings: Sequence[tuple[Array, Array]] = ()) -> Calibration:
-    """The calibration under which these labels are likeliest.
+    """The calibration under which it is likeliest that these decisions are right and wrong as they are.
 
-    So that a few recordings, all classified correctly, do not make the scale infinite, each label is believed with
-    probability (n + 1) / (n + 2), n being the number of recordings (Platt 1999).
+    Only the probability of the class decided on is fitted: with many classes, a few labels that a network finds all but
+    impossible would otherwise make it too cautious about all others. So that a few recordings, all classified
+    correctly, do not make the scale infinite, a right decision counts as one with probability (R + 1) / (R + 2), a
+    wrong one with 1 / (W + 2), R and W being their numbers (Platt 1999).
 
     Parameters
     ----------
@@ -111,46 +115,43 @@ def fit(evidence: Array, events: Array, label: Array, beginnings: Sequence[tuple
     """
     if not ((label >= 0) & (events > 0)).any() or evidence.shape[1] < 2:
         return UNCALIBRATED
-    every = [(evidence, events), *beginnings]
-    found = [
-        Calibration(_scale(evidence, events, label, prior), prior) for prior in (_PRIORS if beginnings else (0.0,))
-    ]
-    surprise = [sum(_surprise(*some, label, by) for some in every) for by in found]
-    return found[int(np.argmin(surprise))]
+    some = np.unique(np.linspace(0, len(label) - 1, max(_NUMBERS // evidence.shape[1], _FEW)).astype(int))
+    every = [(e[some], n[some], label[some]) for e, n in ((evidence, events), *beginnings)]
+    best, least = UNCALIBRATED, np.inf
+    for prior in _PRIORS if beginnings else (0.0,):
+        whole, *others = [_judged(*of, prior) for of in every]
+        scale = _scale(*whole)
+        surprise = sum(_surprise(*of, scale) for of in (whole, *others))
+        if surprise < least:
+            best, least = Calibration(scale, prior), surprise
+    return best
 
 
-def _believed(label: Array, classes: int) -> Array:
-    """How far each label is believed."""
-    number = len(label)
-    believed = np.full((number, classes), 1 / (number + 2) / (classes - 1))
-    believed[np.arange(number), label] = (number + 1) / (number + 2)
-    return believed
-
-
-def _scale(evidence: Array, events: Array, label: Array, prior: float) -> float:
-    """The scale under which labels are likeliest."""
+def _judged(evidence: Array, events: Array, label: Array, prior: float) -> tuple[Array, Array]:
+    """How far each class is behind the leading one, and whether that is right, where there is something to judge."""
     known = (label >= 0) & (events > 0)
-    evidence, events = evidence[known], events[known]
-    z = _scores(evidence, events, prior)
-    expected = float((_believed(label[known], z.shape[1]) * z).sum())
-    low, high = np.log(_SCALES)
-    for _ in range(50):  # the likelihood is concave in the scale: its slope changes sign once
-        middle = (low + high) / 2
-        shares = probabilities(evidence, events, Calibration(float(np.exp(middle)), prior))
-        if float((shares * z).sum()) < expected:
-            low = middle
-        else:
-            high = middle
-    return float(np.exp((low + high) / 2))
+    z = _scores(evidence[known], events[known], prior)
+    return z - z.max(axis=1, keepdims=True), z.argmax(axis=1) == label[known]
 
 
-def _surprise(evidence: Array, events: Array, label: Array, by: Calibration) -> float:
-    """Mean of minus the logarithm of the labels' probability; 0 if there is nothing to judge by."""
-    known = (label >= 0) & (events > 0)
-    if not known.any():
+def _surprise(behind: Array, right: Array, scale: float) -> float:
+    """Mean of minus the logarithm of the probability that decisions are right or wrong as they are; 0 of none."""
+    if not len(right):
         return 0.0
-    shares = probabilities(evidence[known], events[known], by)
-    return -float((_believed(label[known], shares.shape[1]) * np.log(np.maximum(shares, 1e-300))).sum() / known.sum())
+    confidence = np.clip(1 / np.exp(scale * behind).sum(axis=1), 1e-12, 1 - 1e-12)
+    rights = int(right.sum())
+    believed = np.where(right, (rights + 1) / (rights + 2), 1 / (len(right) - rights + 2))
+    return -float((believed * np.log(confidence) + (1 - believed) * np.log1p(-confidence)).mean())
+
+
+def _scale(behind: Array, right: Array) -> float:
+    """The scale of least surprise: on a grid, then on a finer one between its neighbours."""
+    scales = np.geomspace(*_SCALES, 81)
+    for _ in range(3):
+        at = int(np.argmin([_surprise(behind, right, float(scale)) for scale in scales]))
+        best, low, high = float(scales[at]), scales[max(at - 1, 0)], scales[min(at + 1, len(scales) - 1)]
+        scales = np.geomspace(low, high, 15)
+    return best
 
 
 class Reliability(NamedTuple):
