@@ -99,7 +99,7 @@ def tighten(
     if isinstance(validation, Recordings) and validation.counts.any():
         found = inference.infer(engine, stages, parameters, validation, network.options)
         share = (found.kept[:, -1] / np.maximum(found.events, 1))[found.events > 0]
-        doubt = 2 * float(share.std()) / math.sqrt(len(share))
+        doubt = float(share.std()) / math.sqrt(len(share))  # standard error of the mean
         if abs(float(share.mean()) - keep) > max(doubt, _CLOSE):
             changed |= set_thresholds(engine, stages, parameters, _sample(validation, network.seed, events), keep)
     return changed
