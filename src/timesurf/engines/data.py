@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -123,21 +123,33 @@ def pack(recordings: Recordings, label: Array | None = None) -> Batch:
         8 bytes per event (12 if a recording takes longer than 2^29 us); packing needs little memory beyond that.
 
     """
-    offsets, counts = recordings.offsets, recordings.counts
+    offsets = recordings.offsets
     origin, last = recordings.spans()
     longest = (last - origin).max(initial=0)
     label = np.full(len(recordings), -1) if label is None else label
     t: Array = np.empty(int(offsets[-1]), np.int32 if longest < 2**29 else np.int64)
     batch = Batch(np.empty(len(t), np.int32), t, offsets, np.asarray(label, dtype=np.int64))
     for part in recordings.parts(_PACKED_AT_ONCE):
-        events = slice(int(offsets[part.start]), int(offsets[part.stop]))
-        recordings[part].entries(out=batch.entry[events])
-        t[events] = recordings[part].t  # may wrap around in 32 bits, which the subtraction undoes
-        t[events] -= np.repeat(origin[part].astype(t.dtype), counts[part])
+        begin = int(offsets[part.start])
+        for some in _short(recordings[part]):
+            events = slice(begin, begin := begin + int(some.counts.sum()))
+            some.entries(out=batch.entry[events])
+            t[events] = some.t  # may wrap around in 32 bits, which the subtraction undoes
+            t[events] -= np.repeat(origin[part].astype(t.dtype), some.counts)
+            recordings.release()
         if recordings.mapped:  # checked when it was opened, but the file may have been written to since
             _check_again(batch, part, math.prod(recordings.field) * recordings.polarities)
-        recordings.release()
     return batch
+
+
+def _short(recordings: Recordings) -> Iterator[Recordings]:
+    """Recordings that hold few events; a longer one alone, in stretches."""
+    first, stop = int(recordings.starts[0]), int(recordings.stops[0])
+    if len(recordings) > 1 or stop - first <= _PACKED_AT_ONCE:
+        yield recordings
+        return
+    for a in range(first, stop, _PACKED_AT_ONCE):
+        yield recordings.cut(np.array([a]), np.array([min(a + _PACKED_AT_ONCE, stop)]))
 
 
 def _check_again(batch: Batch, part: slice, size: int) -> None:

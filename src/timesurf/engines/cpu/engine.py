@@ -121,7 +121,7 @@ def memory(stages: Stages, counts: Array, options: Options = DEFAULT, *, learn: 
     """
     plan, size = frozen_plan(stages), np.dtype(options.dtype).itemsize
     dealt = len(deal(stages, counts, options) if learn else lanes.deal(counts))
-    space = workspace_bytes(plan, options.dtype, np.int32, int(counts.max(initial=1)), by_delta=by_delta)
+    space = workspace_bytes(plan, options.dtype, np.int32, _noted(plan, counts, learn=learn), by_delta=by_delta)
     sums = size * (plan.total.update0 + 2 * plan.total.unit0) if learn else 0
     copy = size * (plan.total.centroid0 + 2 * plan.total.unit0)
     return int(min(options.threads or cores(), dealt) * space + dealt * sums + copy)
@@ -158,8 +158,8 @@ def _run(
 
     def work(chosen: Array) -> Sums:
         sums = Sums.zeros(plan, dtype) if learn else Sums.none(dtype)
-        longest = int(outcome.events[chosen].max(initial=1))
-        with workspace(plan, dtype, events.t.dtype, longest, by_delta=by_delta) as space:
+        noted = _noted(plan, outcome.events[chosen], learn=learn)
+        with workspace(plan, dtype, events.t.dtype, noted, by_delta=by_delta) as space:
             frozen.run(
                 events, chosen, plan.layout, plan.gap, settings, learn, weights, *space, sums,
                 Counts(outcome.kept, outcome.votes), evidence, outcome.trace,
@@ -174,6 +174,12 @@ def _run(
     if not trace:
         outcome.trace = None
     return outcome, sums
+
+
+def _noted(plan: Any, counts: Array, *, learn: bool) -> int:
+    """Events that a workspace notes at a time: of a recording to look back on when learning, else of a block."""
+    longest = int(counts.max(initial=1))
+    return longest if learn else min(longest, plan.events)
 
 
 def _announce(kernel: Any, what: str) -> None:

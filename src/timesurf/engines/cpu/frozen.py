@@ -63,7 +63,7 @@ class Block(NamedTuple):
 class Log(NamedTuple):
     """What RUNNING layers note of a recording, for the way back. Rows are layers."""
 
-    entry: Array  # (layers, longest recording) the entry that each event sets
+    entry: Array  # (layers, longest recording; of a block where nothing learns) the entry that each event sets
     block: Array  # in which block
     time: Array
     winner: Array
@@ -149,8 +149,9 @@ def run(
                     else:
                         teach(k, number[layers], logged[k], layout, settings, weights, block, log, sums)
                     limit(k, number[layers], layout, settings, weights, block, sums)
-            for k in range(layers):
-                logged[k] += number[k]
+            if learn:  # else every block is noted in the same place, which nothing reads
+                for k in range(layers):
+                    logged[k] += number[k]
         for k in range(layers):
             if learns[k] and layout.layers[k].way == RUNNING:
                 look_back(k, logged[k], by_delta and k == layers - 1, layout, settings, memory, log, sums)
