@@ -13,7 +13,9 @@ MOST_USED = (
     "rule.Rule", "live.session.Session", "live.backlog.Backlog", "learning.checkpoints.Checkpoints", "engines.Outcome",
 )  # fmt: skip
 ROOMS = {  # "room.*" stands for every module of a room
-    "Events and data": ("events", "times", "transforms", "io.*", "datasets.*"),
+    "Events and data": (
+        "events", "times", "transforms", "transforms.preparation", "transforms.cutting", "io.*", "datasets.*",
+    ),
     "The network and the rule": (
         "layers", "rule", "network", "predicting", "inference", "estimator", "presets", "modelfile",
     ),
@@ -23,7 +25,7 @@ ROOMS = {  # "room.*" stands for every module of a room
         "learning.sparsity",
     ),
     "Search": ("search", "search.space"),
-    "Live streams": ("live.session", "live.early", "live.backlog"),
+    "Live streams": ("live.session", "live.early", "live.backlog", "live.one_by_one"),
     "Decisions, figures and pictures": ("metrics", "calibration", "results.*", "plots", "report"),
     "Engines": (
         "engines", "engines.reference", "engines.cpu.engine", "engines.cuda.engine", "engines.dask.workers",

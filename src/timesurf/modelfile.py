@@ -1,8 +1,9 @@
 """Model files: safetensors for the arrays, JSON in its header for the rest. No pickle; everything in a file is checked.
 
 Tensors are `layer1.centroids`, `layer1.thresholds`, `layer1.frozen`, `layer2.centroids`, ... The header's `timesurf`
-entry gives the format version, the network, the rule, the classes, the seed, the training history, the calibration of
-its probabilities, why its settings were chosen, and a checksum of all that, so that a damaged file is detected.
+entry gives the format version, the network, the rule, the classes, the seed, the preparation of its recordings, the
+training history, the calibration of its probabilities, why its settings were chosen, and a checksum of all that, so
+that a damaged file is detected.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from timesurf.layers import Full, Layer, Stage, Tile, Window, stack
 from timesurf.rule import Rule
 from timesurf.storage.atomic import replacing
 from timesurf.storage.kinds import check_input
+from timesurf.transforms import preparation
 
 Array = NDArray[Any]
 VERSION = 2
@@ -72,6 +74,10 @@ class Described(Protocol):
     def seed(self) -> int | None:
         """Of start and training."""
 
+    @property
+    def preparation(self) -> preparation.Preparation:
+        """What its recordings went through."""
+
 
 def describe(network: Described) -> dict[str, Any]:
     """What a file says of a network, parameters aside; ready for JSON."""
@@ -83,6 +89,7 @@ def describe(network: Described) -> dict[str, Any]:
         "rule": network.rule.to_dict(),
         "dtype": network.dtype,
         "seed": network.seed,
+        "preparation": network.preparation.to_dict(),
         "history": network.history,
         "calibration": network.calibration,
         "why": list(network.why),
@@ -141,6 +148,7 @@ def _arguments(about: dict[str, Any]) -> dict[str, Any]:
         "rule": rule_from_dict(about["rule"]),
         "classes": class_names(about["classes"]),
         "seed": seed_number(about["seed"]),
+        "preparation": preparation.from_dict(about.get("preparation", {})),
         **{name: about[name] for name in ("field", "polarities", "dtype")},
     }
 

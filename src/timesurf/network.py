@@ -22,9 +22,10 @@ from timesurf.learning.start import Starting, begin
 from timesurf.learning.trainer import Report
 from timesurf.predicting import Predicting
 from timesurf.rule import Rule
+from timesurf.transforms.preparation import Preparation
 
 Array = NDArray[Any]
-_OPTIONS = ("rule", "engine", "dtype", "threads", "deterministic", "seed")
+_OPTIONS = ("rule", "engine", "dtype", "threads", "deterministic", "seed", "preparation")
 
 
 class Network(Predicting):
@@ -50,6 +51,8 @@ class Network(Predicting):
         Bit-identical results from run to run on a GPU too, at some cost; the other engines always give them.
     seed : int, optional
         Of the start and of the order of recordings; the same seed gives the same network.
+    preparation : Preparation, optional
+        What its recordings went through: kept in its file, and repeated by every command. `infer` takes its result.
 
     Examples
     --------
@@ -75,6 +78,7 @@ class Network(Predicting):
         threads: int | None = None,
         deterministic: bool = False,
         seed: int | None = 0,
+        preparation: Preparation | None = None,
     ) -> None:
         self.classes = modelfile.class_names(classes)
         if dtype not in modelfile.DTYPES:
@@ -82,7 +86,7 @@ class Network(Predicting):
         self.layers = tuple(layers)
         self.stages = stack(self.layers, field, polarities, len(self.classes))
         inference.check_size(self.stages)
-        self.rule = rule or Rule()
+        self.rule, self.preparation = rule or Rule(), preparation or Preparation()
         self.rule.per_layer(len(self.stages))  # raises now if it has rates for another number of layers
         self.engine, self.dtype, self.threads, self.deterministic = engine, dtype, threads, deterministic
         self.seed = modelfile.seed_number(seed)

@@ -19,17 +19,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf import transforms
 from timesurf.datasets import check_split
 from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.io import npz
 from timesurf.storage.kinds import check_input
+from timesurf.transforms.preparation import Preparation
 
 Array = NDArray[Any]
 ABOUT = "N-MNIST, digits seen by a moving event camera; read from $TIMESURF_DATA"
 LICENCE = "CC BY-SA 4.0"
 FIELD, POLARITIES = (34, 34), 2
+PREPARATION = Preparation(crop=(28, 28), corner=(3, 3), polarity="merge")  # as the paper's network takes them
 COUNTS = {"train": 60_000, "test": 10_000}  # recordings in the official archives
 SAMPLE = "nmnist_train_1000.npz"  # a file of recordings in our layout, found by name where there is no folder
 _FILES = "[0-9]/*.bin"
@@ -119,9 +120,7 @@ def is_whole(recordings: Recordings) -> bool:
 
 def prepared(recordings: Recordings) -> Recordings:
     """As the paper's network takes them: the middle 28 x 28 pixels, polarities merged."""
-    middle: Recordings = transforms.crop(recordings, (3, 3), (28, 28))
-    merged: Recordings = transforms.merge_polarities(middle)
-    return merged
+    return PREPARATION(recordings)
 
 
 def decode(folder: str | Path, progress: Callable[[int, int], None] | None = None) -> Recordings:

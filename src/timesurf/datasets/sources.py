@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from timesurf import datasets, transforms
 from timesurf.datasets import nmnist
 from timesurf.errors import EventError
 from timesurf.events import Recordings
+from timesurf.events.joining import joined
 from timesurf.io import camera, npz, tonic
 from timesurf.storage import remote
+from timesurf.transforms.preparation import Preparation
 
+_NOTHING = Preparation()
 SUFFIXES = (".npz", *camera.SUFFIXES)
 _ACCEPTED = (
     "Data is one of: an .npz file of recordings; a camera file ("
     + ", ".join(camera.SUFFIXES)
     + "), on this machine or at an address such as s3://bucket/digits.npz; "
-    "a folder with one folder of such files per class; N-MNIST's folder, or its Train or Test; tonic:NAME; "
+    "a folder of such files, or with one folder of them per class; N-MNIST's folder, or its Train or Test; tonic:NAME; "
     f"one of {', '.join(datasets.MODULES)}."
 )
 
 
-def load(what: str | Path, *, split: str = "train") -> Recordings:
+def load(what: str | Path, *, split: str = "train", field: Sequence[int] | None = None) -> Recordings:
     """Recordings of a file, a folder or a data set.
 
     Parameters
     ----------
     what : str or Path
         `digits.npz`, in our layout; `one.aedat4` and the like, one unlabelled recording; either at an address such as
-        `s3://bucket/digits.npz`, copied here once; a folder with one folder of camera files per class, in which files
-        outside a class are unlabelled recordings; N-MNIST's folder; `tonic:POKERDVS`, kept in $TIMESURF_DATA; where no
-        such file exists, a name of `timesurf.datasets.MODULES`.
+        `s3://bucket/digits.npz`, copied here once; a folder with one folder of such files per class, in which files
+        outside a class keep the labels that they have; N-MNIST's folder; `tonic:POKERDVS`, kept in $TIMESURF_DATA;
+        where no such file exists, a name of `timesurf.datasets.MODULES`.
     split : str
         "train" or "test", where there are both: of data sets by name, or in a folder with `Train` and `Test` (or
         `train.npz` and `test.npz`).
+    field : sequence of int, optional
+        Size of the sensor, for camera files that do not state it.
 
     Returns
     -------
@@ -61,7 +66,7 @@ def load(what: str | Path, *, split: str = "train") -> Recordings:
         return _tonic(str(what).removeprefix("tonic:"), split)
     place = remote.local(str(what)) if remote.is_url(what) else Path(what)
     if place.is_dir():
-        return _folder(place, split)
+        return _folder(place, split, field)
     if not place.exists():
         if str(what) in datasets.MODULES:
             made: Recordings = datasets.named(str(what)).load(split)
@@ -70,12 +75,14 @@ def load(what: str | Path, *, split: str = "train") -> Recordings:
     if place.suffix.lower() == ".npz":
         return npz.read(place)
     if place.suffix.lower() in camera.SUFFIXES:
-        return camera.read(place)
+        return camera.read(place, field=field)
     raise EventError(f"{place} is a file of no known format. {_ACCEPTED}")
 
 
-def fitted(recordings: Recordings, field: tuple[int, ...], polarities: int) -> Recordings:
-    """Recordings on a network's field and with its polarities, where it is clear how: cropped, merged, or widened.
+def fitted(
+    recordings: Recordings, field: tuple[int, ...], polarities: int, preparation: Preparation = _NOTHING
+) -> Recordings:
+    """Recordings as a network takes them, where it is clear how: prepared, cropped, merged, or widened.
 
     Parameters
     ----------
@@ -85,6 +92,9 @@ def fitted(recordings: Recordings, field: tuple[int, ...], polarities: int) -> R
         Of the network.
     polarities : int
         Of the network.
+    preparation : Preparation
+        What the recordings that the network was trained on went through. Recordings on the network's field, where the
+        sensor has another, have been through it.
 
     Returns
     -------
@@ -92,7 +102,9 @@ def fitted(recordings: Recordings, field: tuple[int, ...], polarities: int) -> R
         Unchanged where it is not clear how; the network then says what does not fit.
 
     """
-    if nmnist.is_whole(recordings) and (field, polarities) == ((28, 28), 1):
+    if preparation.changes and not is_prepared(recordings, field, preparation):
+        recordings = preparation(recordings)
+    elif nmnist.is_whole(recordings) and (field, polarities) == ((28, 28), 1):
         return nmnist.prepared(recordings)
     if polarities == 1 < recordings.polarities:
         recordings = transforms.merge_polarities(recordings)
@@ -102,31 +114,68 @@ def fitted(recordings: Recordings, field: tuple[int, ...], polarities: int) -> R
     return recordings
 
 
-def _folder(place: Path, split: str) -> Recordings:
-    for name in datasets.MODULES:
-        known = datasets.named(name)
-        if isinstance(known, datasets.InFolder) and known.found(place, split):
-            return known.read(place, split)
+def is_prepared(recordings: Recordings, field: tuple[int, ...], preparation: Preparation) -> bool:
+    """Whether recordings are on the field that a preparation leads to, and that is not the sensor's."""
+    return recordings.field == field != preparation.field and preparation.field is not None
+
+
+def each(
+    what: str | Path, *, split: str = "train", field: Sequence[int] | None = None
+) -> Iterator[tuple[str | None, Recordings]]:
+    """The same file by file, so that only one need be in memory: name and recordings; None where it is no file.
+
+    Parameters
+    ----------
+    what, split, field
+        As for `load`.
+
+    Yields
+    ------
+    name : str or None
+        Of the file, relative to a folder.
+    recordings : Recordings
+        In it, labelled where `load` labels them.
+
+    """
+    place = Path(what)
+    if not place.is_dir() or _known(place, split) is not None:
+        yield place.name if place.is_file() else None, load(what, split=split, field=field)
+        return
+    for file, label in _files(place, split):
+        yield str(file.relative_to(place)), _one(file, label, field)
+
+
+def _folder(place: Path, split: str, field: Sequence[int] | None) -> Recordings:
+    known = _known(place, split)
+    if known is not None:
+        read: Recordings = known.read(place, split)
+        return read
+    return joined([_one(file, label, field) for file, label in _files(place, split)])
+
+
+def _known(place: Path, split: str) -> Any:
+    """The data set whose folder this is, if it is one's."""
+    modules = map(datasets.named, datasets.MODULES)
+    return next((of for of in modules if isinstance(of, datasets.InFolder) and of.found(place, split)), None)
+
+
+def _files(place: Path, split: str) -> list[tuple[Path, str | None]]:
+    """Files of recordings in a folder or in its folders, each with the name of its folder as its class."""
     for inner in (place / split.capitalize(), place / split, place):
-        files = [file for file in sorted([*inner.glob("*"), *inner.glob("*/*")]) if _is_camera_file(file)]
+        files = [file for file in sorted([*inner.glob("*"), *inner.glob("*/*")]) if _is_file(file)]
         if files:
-            return _classes(files, [None if file.parent == inner else file.parent.name for file in files])
+            return [(file, None if file.parent == inner else file.parent.name) for file in files]
     raise EventError(f"{place} is a folder without {split} recordings. {_ACCEPTED}")
 
 
-def _is_camera_file(file: Path) -> bool:
-    return file.suffix.lower() in camera.SUFFIXES and file.is_file()
+def _is_file(file: Path) -> bool:
+    return file.suffix.lower() in SUFFIXES and file.is_file()
 
 
-def _classes(files: list[Path], labels: list[str | None]) -> Recordings:
-    """One recording per file, all on the largest field of them."""
-    recordings = [camera.read(file) for file in files]
-    return Recordings.from_structured(
-        [recording.to_structured()[0] for recording in recordings],
-        field=np.max([recording.field for recording in recordings], axis=0).tolist(),
-        polarities=2,
-        labels=labels,
-    )
+def _one(file: Path, label: str | None, field: Sequence[int] | None) -> Recordings:
+    """Recordings of a file of a folder, of this class where it has one."""
+    recordings = load(file, field=field)
+    return recordings if label is None else recordings.with_labels([label] * len(recordings))
 
 
 def _tonic(name: str, split: str) -> Recordings:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.errors import EventError
-from timesurf.events import checks, structured
+from timesurf.events import checks, joining, structured
 from timesurf.events.checks import AXES, LATEST, MOST_ENTRIES, axis_name, refusal, sizes
 from timesurf.events.labels import as_labels, unlabelled
 from timesurf.storage import mapped as files
@@ -148,6 +148,12 @@ class Recordings:
         return known
 
     @property
+    def known_labels(self) -> list[Any]:
+        """The label of each recording as Python has it, None where it has none."""
+        labels = [None] * len(self) if self.labels is None else self.labels.tolist()
+        return [label if known else None for label, known in zip(labels, self.labelled.tolist(), strict=True)]
+
+    @property
     def classes(self) -> Array:
         """The labels that occur, sorted."""
         return np.empty(0, np.int64) if self.labels is None else np.unique(self.labels[self.labelled])
@@ -216,6 +222,10 @@ class Recordings:
     def __len__(self) -> int:
         return len(self.starts)
 
+    def __add__(self, other: Any) -> Recordings:
+        """These recordings and then others, see `timesurf.events.joining.joined`."""
+        return joining.joined([self, other]) if isinstance(other, Recordings) else NotImplemented
+
     def __iter__(self) -> Iterator[Recordings]:
         return (self[i] for i in range(len(self)))
 
@@ -263,11 +273,11 @@ class Recordings:
 
     def __repr__(self) -> str:
         field = " x ".join(map(str, self.field)) or "of one point"
-        labels = "no labels" if self.labels is None else f"{len(self.classes)} labels"
-        return (
-            f"Recordings({len(self):,} recordings, {int(self.counts.sum()):,} events, field {field}, "
-            f"{self.polarities} polarit{'y' if self.polarities == 1 else 'ies'}, {labels})"
-        )
+        some = [(len(self), "recording"), (int(self.counts.sum()), "event")]
+        counts = ", ".join(f"{number:,} {thing}{'s' * (number != 1)}" for number, thing in some)
+        polarities = f"{self.polarities} polarit{'y' if self.polarities == 1 else 'ies'}"
+        labels = "no labels" if self.labels is None else f"{len(self.classes)} label{'s' * (len(self.classes) != 1)}"
+        return f"Recordings({counts}, field {field}, {polarities}, {labels})"
 
     def with_labels(self, labels: Any) -> Recordings:
         """The same recordings with other labels."""
@@ -294,7 +304,7 @@ class Recordings:
         Examples
         --------
         >>> Recordings([[3, 2]], t=[0, 7], field=(4,)).on_field((10,), 2)
-        Recordings(1 recordings, 2 events, field 10, 2 polarities, no labels)
+        Recordings(1 recording, 2 events, field 10, 2 polarities, no labels)
 
         """
         same = self[:]
@@ -382,7 +392,7 @@ class Recordings:
         --------
         >>> dtype = [("x", "i2"), ("y", "i2"), ("t", "i8"), ("p", "i1")]
         >>> Recordings.from_structured([np.array([(3, 1, 0, 1), (2, 0, 7, 0)], dtype=dtype)])
-        Recordings(1 recordings, 2 events, field 4 x 2, 2 polarities, no labels)
+        Recordings(1 recording, 2 events, field 4 x 2, 2 polarities, no labels)
 
         """
         if isinstance(recordings, np.ndarray) and recordings.dtype.names:

@@ -40,7 +40,14 @@ class Parts:
     numbers: dict[str, list[int]] = field(default_factory=dict)
 
 
-def split(recordings: Recordings, validation: float = 0.1, held_out: float = 0.1, seed: int = 0) -> Parts:
+def split(
+    recordings: Recordings,
+    validation: float = 0.1,
+    held_out: float = 0.1,
+    seed: int = 0,
+    *,
+    origin: Array | None = None,
+) -> Parts:
     """Split recordings three ways, each class by itself.
 
     A class keeps at least one recording to learn from. One with two recordings has none to choose by, one with a single
@@ -54,6 +61,9 @@ def split(recordings: Recordings, validation: float = 0.1, held_out: float = 0.1
         Share of each class to choose by, and to report on; 0 for none.
     seed : int
         The same seed gives the same split.
+    origin : array of int, optional
+        The number of what each recording was cut from: pieces of one long recording, which resemble each other, then
+        stay in one part, and shares are of long recordings.
 
     Returns
     -------
@@ -81,13 +91,16 @@ def split(recordings: Recordings, validation: float = 0.1, held_out: float = 0.1
     label = np.full(len(recordings), -1)
     if labelled.any():
         label[labelled] = np.unique(np.asarray(recordings.labels)[labelled], return_inverse=True)[1]
+    whose = np.arange(len(label)) if origin is None else np.unique(origin, return_inverse=True)[1]
+    label = label[np.unique(whose, return_index=True)[1]]
     rest, reported = np.arange(len(label)), np.empty(0, np.int64)
     if held_out:
         rest, reported = hold_out(label, held_out, rng)
     learned, chosen = np.arange(len(rest)), np.empty(0, np.int64)
     if validation:
         learned, chosen = hold_out(label[rest], validation / (1 - held_out), rng)
-    numbers = {"learn": rest[learned], "validation": rest[chosen], "held_out": reported}
+    parts = {"learn": rest[learned], "validation": rest[chosen], "held_out": reported}
+    numbers = {name: np.flatnonzero(np.isin(whose, some)) for name, some in parts.items()}
     learn, judge, report = (recordings[some] for some in numbers.values())
     which = {name: some.tolist() for name, some in numbers.items()}
     return Parts(learn, judge if len(judge) else None, report if len(report) else None, which)

@@ -185,6 +185,11 @@ def denoise(recordings: Recordings, period: Time) -> Recordings:
     array([4])
 
     """
+    return without_noise(recordings, microseconds(period, "period"))
+
+
+def without_noise(recordings: Recordings, us: float, past: Array | None = None) -> Recordings:
+    """As `denoise`; `past`, the latest time of every pixel (`filters.NEVER` at first), goes on from call to call."""
     from timesurf.transforms import filters
 
     field = np.array(recordings.field)
@@ -193,10 +198,138 @@ def denoise(recordings: Recordings, period: Time) -> Recordings:
     steps = steps[np.abs(steps).sum(axis=1) > 0]
     keep = np.zeros(len(place), dtype=np.bool_)
     coords = np.stack([np.asarray(x, dtype=np.int64) for x in recordings.coords], axis=1)
-    last = np.empty(math.prod(recordings.field), np.int64)
-    us, t = microseconds(period, "period"), _signed(recordings.t)
-    filters.supported(coords, place, t, recordings.offsets, field, steps, us, last, keep)
+    last = np.empty(math.prod(recordings.field), np.int64) if past is None else past
+    t = _signed(recordings.t)
+    filters.supported(coords, place, t, recordings.offsets, field, steps, us, last, past is None, keep)
     return _rebuilt(recordings, recordings.coords, recordings.t, recordings.p, keep)
+
+
+@_also_arrays
+@in_parts
+def hot_pixels(recordings: Recordings, rate: float) -> Recordings:
+    """Without the events of a pixel, of either polarity, while it fires faster than `rate`.
+
+    Its rate is a count that decays with a time constant of 100 ms, so that a burst is no hot pixel, and a pixel that
+    turns hot is found after a few of its events.
+
+    Parameters
+    ----------
+    recordings : Recordings or structured array
+        Events.
+    rate : float
+        Events per second of one pixel, from 1 to 1 million.
+
+    Examples
+    --------
+    >>> hot = Recordings([[0] * 50 + [1]], t=[*range(0, 50_000, 1000), 50_000], field=(2,))
+    >>> hot_pixels(hot, rate=200).coords[0].tolist().count(0)
+    22
+
+    """
+    return without_hot_pixels(recordings, rate)
+
+
+def without_hot_pixels(recordings: Recordings, rate: float, past: tuple[Array, Array] | None = None) -> Recordings:
+    """As `hot_pixels`; `past`, latest time and count of every pixel, goes on from call to call."""
+    from timesurf.transforms import filters
+
+    if not 1 <= rate <= 1e6:
+        raise SettingError(f"rate = {rate!r} must lie between 1 and 1,000,000 events per second of one pixel.")
+    place, size = recordings.with_one_polarity().entries(), math.prod(recordings.field)
+    keep = np.zeros(len(place), dtype=np.bool_)
+    last, count = (np.empty(size, np.int64), np.empty(size)) if past is None else past
+    most = max(rate * filters.RATE_TAU / 1e6, 1.0)
+    filters.not_hot(place, _signed(recordings.t), recordings.offsets, most, last, count, past is None, keep)
+    return _rebuilt(recordings, recordings.coords, recordings.t, recordings.p, keep)
+
+
+@_also_arrays
+@in_parts
+def downsample(recordings: Recordings, space: int | Sequence[int] = 1, time: Time | None = None) -> Recordings:
+    """Fewer pixels, and coarser times.
+
+    Parameters
+    ----------
+    recordings : Recordings or structured array
+        Events.
+    space : int or sequence of int
+        Pixels that become one, along every dimension or along each. All events remain.
+    time : Time, optional
+        Times are rounded down to multiples of it, a whole number of microseconds; of the events of one pixel and
+        polarity at one such time, the first remains. None: times stay as they are.
+
+    Examples
+    --------
+    >>> downsample(Recordings([[0, 3, 5]], t=[1, 2, 3], field=(6,)), space=4).coords
+    (array([0, 0, 1], dtype=uint8),)
+
+    """
+    factors = _whole_factors(space, len(recordings.field))
+    field = [-(-n // by) for n, by in zip(recordings.field, factors, strict=True)]
+    coords = _narrow([x // by for x, by in zip(recordings.coords, factors, strict=True)], field)
+    keep = np.ones(int(recordings.counts.sum()), dtype=np.bool_)
+    coarse = _rebuilt(recordings, coords, recordings.t, recordings.p, keep, field=field)
+    if time is None:
+        return coarse
+    step = max(first_microsecond(time, "time"), 1)
+    t = _signed(coarse.t) // step * step
+    rank = np.repeat(np.arange(len(coarse)), coarse.counts)
+    first = np.unique(np.stack([rank, t, coarse.entries()]), axis=1, return_index=True)[1]
+    keep[:] = False
+    keep[first] = True
+    return _rebuilt(coarse, coarse.coords, t, coarse.p, keep)
+
+
+@_also_arrays
+@in_parts
+def flip(recordings: Recordings, axis: int = 0) -> Recordings:
+    """Mirrored along one dimension of the field: 0 is x, left and right; 1 is y.
+
+    Parameters
+    ----------
+    recordings : Recordings or structured array
+        Events.
+    axis : int
+        The dimension.
+
+    Examples
+    --------
+    >>> flip(Recordings([[0, 3]], t=[1, 2], field=(6,))).coords
+    (array([5, 2]),)
+
+    """
+    if not 0 <= axis < len(recordings.field):
+        raise SettingError(f"axis = {axis!r} must be a dimension of the field, 0 to {len(recordings.field) - 1}.")
+    coords = list(recordings.coords)
+    coords[axis] = recordings.field[axis] - 1 - coords[axis].astype(np.int64)
+    keep = np.ones(len(coords[axis]), dtype=np.bool_)
+    return _rebuilt(recordings, coords, recordings.t, recordings.p, keep)
+
+
+@_also_arrays
+@in_parts
+def only_polarity(recordings: Recordings, p: int) -> Recordings:
+    """Events of one polarity (of a camera 1 is on, 0 off), which becomes the only one.
+
+    Parameters
+    ----------
+    recordings : Recordings or structured array
+        Events.
+    p : int
+        The polarity.
+
+    """
+    if not 0 <= p < recordings.polarities:
+        raise SettingError(f"p = {p!r}: the recordings have the polarities 0 to {recordings.polarities - 1}.")
+    return _rebuilt(recordings, recordings.coords, recordings.t, recordings.p, recordings.p == p).with_one_polarity()
+
+
+def _whole_factors(space: int | Sequence[int], dimensions: int) -> tuple[int, ...]:
+    """How many pixels become one along each dimension."""
+    factors = tuple(space) if np.iterable(space) else (space,) * dimensions
+    if len(factors) != dimensions or any(not isinstance(by, int | np.integer) or by < 1 for by in factors):
+        raise SettingError(f"space = {space!r} must be whole numbers of at least 1, {dimensions} of them or one.")
+    return tuple(map(int, factors))
 
 
 @_also_arrays

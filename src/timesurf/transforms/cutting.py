@@ -1,32 +1,161 @@
-"""Long recordings cut into short ones."""
+"""Long recordings cut into short ones, and pieces as frames. No event is copied to cut."""
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from timesurf.errors import SettingError
 from timesurf.events import Recordings
 from timesurf.times import Time, microseconds
 
+Array = NDArray[Any]
+MOST_PIECES = 1 << 22  # each takes some tens of bytes, here and in tables
+_MOST_COUNTS = 1 << 27  # entries of all frames: 512 MiB
 
-def pieces(recordings: Recordings, every: Time) -> Recordings:
-    """Cut recordings into pieces of this length; what is left over at the end makes no piece.
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Recordings cut into pieces.
+
+    Attributes
+    ----------
+    recordings : Recordings
+        One per piece, with the label of the recording that it was cut from.
+    origin : array of int
+        The number of that recording.
+    begin : array of int
+        When each piece begins, in us on the clock of that recording.
+    """
+
+    recordings: Recordings
+    origin: Array
+    begin: Array
+
+
+def cut(
+    recordings: Recordings,
+    every: Time | None = None,
+    *,
+    events: int | None = None,
+    overlap: float = 0.0,
+    rest: bool = False,
+) -> Pieces:
+    """Cut recordings into pieces of one length, and keep account of where each comes from.
+
+    Parameters
+    ----------
+    recordings : Recordings
+        To cut.
+    every : Time, optional
+        Length of a piece in time; pieces begin at multiples of it on the recording's clock.
+    events : int, optional
+        Length of a piece in events, in place of `every`.
+    overlap : float
+        Share of a piece that the next one repeats, from 0 to 0.99.
+    rest : bool
+        Whether what is left over at the end of a recording makes a piece too. In any case a recording that is shorter
+        than a piece is one.
+
+    Returns
+    -------
+    Pieces
+
+    Raises
+    ------
+    SettingError
+        If the lengths are not valid, or there would be millions of pieces.
+    """
+    length = _length(every, events)
+    if not 0 <= overlap <= 0.99:
+        raise SettingError(f"overlap = {overlap!r} must be a share of a piece, from 0 to 0.99.")
+    hop = max(round(length * (1 - overlap)), 1)
+    starts, stops, begins, numbers = [], [], [], []
+    most = MOST_PIECES
+    for r, (first, last) in enumerate(zip(*recordings.spans(), strict=True)):
+        a, n = int(recordings.starts[r]), int(recordings.counts[r])
+        begin, end = (0, n) if every is None else (int(first) - int(first) % length, int(last))
+        number = max((end - begin - length) // hop + 1, 0)
+        number += number == 0 or (rest and end - begin > (number - 1) * hop + length)
+        most -= number
+        if most < 0:
+            raise SettingError(f"There would be more than {MOST_PIECES:,} pieces: cut recordings into longer ones.")
+        at = begin + hop * np.arange(number)
+        if every is None:
+            low, high = at, np.minimum(at + length, n)
+            begins.append(recordings.source[a + np.minimum(low, max(n - 1, 0))] if n else at)
+        else:
+            t = recordings.source[a : a + n]
+            low, high = np.searchsorted(t, at), np.searchsorted(t, at + length)
+            begins.append(at)
+        starts.append(a + low)
+        stops.append(a + high)
+        numbers.append(number)
+        recordings.release()
+    origin = np.repeat(np.arange(len(recordings)), np.array(numbers, dtype=np.int64))
+    short = recordings.cut(_joined(starts), _joined(stops))
+    labelled = short if recordings.labels is None else short.with_labels(np.asarray(recordings.labels)[origin])
+    return Pieces(labelled, origin, _joined(begins))
+
+
+def pieces(
+    recordings: Recordings, every: Time | None = None, *, events: int | None = None, overlap: float = 0.0
+) -> Recordings:
+    """Cut recordings into pieces of this length; what is left over at the end makes no piece. See `cut`.
 
     Examples
     --------
     >>> long = Recordings([[0, 0, 0]], t=[0, 5, 12], field=(1,), labels=["a"])
     >>> pieces(long, 10).counts
     array([2])
+    >>> pieces(long, events=2, overlap=0.5).counts
+    array([2, 2])
     """
-    step = round(microseconds(every, "every"))
-    starts, stops, whose = [], [], []
-    for r in range(len(recordings)):
-        t = recordings[r].t
-        if len(t) == 0:
-            continue
-        first = int(t[0]) - int(t[0]) % step
-        cuts = int(recordings.starts[r]) + np.searchsorted(t, np.arange(first, int(t[-1]) + 1, step))
-        starts.append(cuts[:-1])
-        stops.append(cuts[1:])
-        whose += [r] * (len(cuts) - 1)
-    cut = recordings.cut(np.concatenate(starts), np.concatenate(stops))
-    return cut if recordings.labels is None else cut.with_labels(np.asarray(recordings.labels)[whose])
+    return cut(recordings, every, events=events, overlap=overlap).recordings
+
+
+def frames(
+    recordings: Recordings, every: Time | None = None, *, events: int | None = None, overlap: float = 0.0
+) -> Array:
+    """Event frames: how many events each pixel and polarity has in each piece, see `cut`.
+
+    Returns
+    -------
+    array of uint32
+        Of shape (pieces, polarities, *field).
+
+    Examples
+    --------
+    >>> frames(Recordings([[0, 2, 2]], t=[0, 5, 12], field=(3,)), events=2, overlap=0.5).tolist()
+    [[[1, 0, 1]], [[0, 0, 2]]]
+    """
+    short = pieces(recordings, every, events=events, overlap=overlap)
+    entries = math.prod(short.field) * short.polarities
+    if len(short) * entries > _MOST_COUNTS:
+        raise SettingError(
+            f"{len(short):,} frames of {entries:,} counts are too many (at most {_MOST_COUNTS:,} counts): "
+            "downsample first, or use longer pieces or fewer recordings."
+        )
+    counts = np.zeros((len(short), entries), np.uint32)
+    for row, piece in zip(counts, short, strict=True):
+        row[:] = np.bincount(piece.entries(), minlength=entries)
+    return np.moveaxis(counts.reshape(len(short), *short.field, short.polarities), -1, 1)
+
+
+def _length(every: Time | None, events: int | None) -> int:
+    """Length of a piece, in us or in events."""
+    if (every is None) == (events is None):
+        raise SettingError("Give the length of a piece either as a time (every) or as a number of events.")
+    if every is not None:
+        return max(round(microseconds(every, "every")), 1)
+    if not isinstance(events, int | np.integer) or events < 1:
+        raise SettingError(f"events = {events!r} must be a whole number of at least 1.")
+    return int(events)
+
+
+def _joined(parts: list[Array]) -> Array:
+    return np.concatenate([*parts, np.empty(0, np.int64)]).astype(np.int64)

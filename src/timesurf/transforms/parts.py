@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
@@ -35,10 +35,49 @@ def in_parts(transform: Callable[Concatenate[Recordings, P], Recordings]) -> Cal
             recordings.release()
             return some
 
-        on_disk = any(isinstance(values, np.memmap) for values in recordings.arrays)
-        return _joined(map(changed, parts), recordings.labels, on_disk=on_disk)
+        return _joined(map(changed, parts), recordings.labels, on_disk=_on_disk(recordings))
 
     return by_parts
+
+
+def in_stretches(
+    recordings: Recordings, begin: Callable[[], Callable[[Recordings], Recordings]], events: int = AT_ONCE
+) -> Recordings:
+    """Recordings through a transform that takes one stretch of a recording after another.
+
+    Parameters
+    ----------
+    recordings : Recordings
+        Of any length.
+    begin : callable
+        Makes the transform of one recording, which may remember what it has seen.
+    events : int
+        Of a stretch, at most.
+
+    Returns
+    -------
+    Recordings
+        Mapped from a temporary file where the others are mapped.
+
+    """
+    remaining = np.zeros(len(recordings), dtype=np.int64)
+
+    def stretches() -> Iterator[Recordings]:
+        for r, (first, stop) in enumerate(zip(recordings.starts, recordings.stops, strict=True)):
+            transform = begin()
+            for a in range(first, max(stop, first + 1), events):
+                some = transform(recordings.cut(np.array([a]), np.array([min(a + events, stop)])))
+                remaining[r] += int(some.counts[0])
+                yield some
+                recordings.release()
+
+    flat = _joined(stretches(), None, on_disk=_on_disk(recordings))
+    ends = np.cumsum(remaining)
+    return flat.cut(ends - remaining, ends).with_labels(recordings.labels)
+
+
+def _on_disk(recordings: Recordings) -> bool:
+    return any(isinstance(values, np.memmap) for values in recordings.arrays)
 
 
 class _InMemory(list[Array]):

@@ -1,0 +1,120 @@
+"""Long recordings in pieces: where they are cut, whose they are, and that a split keeps them together."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from timesurf import EventError, Recordings, SettingError
+from timesurf.learning.split import split
+from timesurf.transforms import cutting
+
+
+def some(seed=0, recordings=3, polarities=1):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 40, recordings)
+    t = [np.sort(rng.integers(0, 300, n)) for n in counts]
+    p = rng.integers(0, polarities, counts.sum())
+    return Recordings(
+        [rng.integers(0, 5, counts.sum())], np.concatenate(t), p, np.concatenate([[0], np.cumsum(counts)]),
+        field=(5,), polarities=polarities, labels=np.arange(recordings),
+    )  # fmt: skip
+
+
+def starts(begin, end, length, hop, rest):
+    """Where pieces begin, by a plain loop."""
+    found, at = [], begin
+    while at + length <= end:
+        found.append(at)
+        at += hop
+    if not found or (rest and (found[-1] + length < end)):
+        found.append(at)
+    return found
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 120), st.sampled_from([0.0, 0.25, 0.5, 0.9]), st.booleans())
+@settings(max_examples=40)
+def test_pieces_of_time_against_a_plain_loop(seed, length, overlap, rest):
+    whole = some(seed)
+    found = cutting.cut(whole, length, overlap=overlap, rest=rest)
+    hop, expected = max(round(length * (1 - overlap)), 1), []
+    for r, recording in enumerate(whole):
+        t = recording.t.tolist()
+        begin = t[0] - t[0] % length if t else 0
+        for at in starts(begin, t[-1] if t else 0, length, hop, rest):
+            expected.append((r, at, [time for time in t if at <= time < at + length]))
+    pieces = zip(found.origin.tolist(), found.begin.tolist(), found.recordings, strict=True)
+    assert [(r, at, piece.t.tolist()) for r, at, piece in pieces] == expected
+    assert found.recordings.labels.tolist() == found.origin.tolist()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 25), st.sampled_from([0.0, 0.5]), st.booleans())
+@settings(max_examples=30)
+def test_pieces_of_events_against_a_plain_loop(seed, events, overlap, rest):
+    whole = some(seed)
+    found = cutting.cut(whole, events=events, overlap=overlap, rest=rest)
+    hop, expected = max(round(events * (1 - overlap)), 1), []
+    for r, recording in enumerate(whole):
+        t = recording.t.tolist()
+        expected += [(r, t[at : at + events]) for at in starts(0, len(t), events, hop, rest)]
+    pieces = zip(found.origin.tolist(), found.recordings, strict=True)
+    assert [(r, piece.t.tolist()) for r, piece in pieces] == expected
+
+
+def test_frames_count_every_event_of_a_piece_once():
+    whole = some(1, polarities=2)
+    frames, pieces = cutting.frames(whole, 50), cutting.pieces(whole, 50)
+    assert frames.shape == (len(pieces), 2, 5)
+    assert frames.sum(axis=(1, 2)).tolist() == pieces.counts.tolist()
+    for frame, piece in zip(frames, pieces, strict=True):
+        for x, p in zip(piece.coords[0], piece.p, strict=True):
+            frame[p, x] -= 1
+    assert not frames.any()
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{}, {"every": 5, "events": 5}, {"events": 0}, {"events": 1.5}, {"every": "1 cm"}, {"every": 5, "overlap": 1}],
+)
+def test_lengths_that_are_not_valid_are_refused(how):
+    with pytest.raises(SettingError):
+        cutting.cut(some(), **how)
+
+
+def test_millions_of_pieces_are_refused():
+    with pytest.raises(SettingError, match="more than"):
+        cutting.cut(Recordings([[0, 0]], t=[0, 10**12], field=(1,)), 1)
+    with pytest.raises(SettingError, match="downsample"):
+        cutting.frames(Recordings([[0] * 9] * 2, t=range(9), field=(10_000, 10_000)), events=1)
+
+
+def test_a_split_keeps_the_pieces_of_a_recording_together():
+    long = Recordings([[0] * 120], t=list(range(20)) * 6, offsets=range(0, 121, 20), field=(1,), labels=list("aaabbb"))
+    pieces = cutting.cut(long, events=5)
+    parts = split(pieces.recordings, 0.3, 0.3, origin=pieces.origin)
+    whose = [set(pieces.origin[numbers].tolist()) for numbers in parts.numbers.values()]
+    assert [len(of) for of in whose] == [2, 2, 2]
+    assert len(set.union(*whose)) == 6
+    assert [len(part) for part in (parts.learn, parts.validation, parts.held_out)] == [8, 8, 8]
+
+
+def test_without_an_origin_a_split_is_as_before():
+    data = some(2, recordings=30).with_labels([0, 1, 2] * 10)
+    numbers = np.arange(30)
+    assert split(data).numbers == split(data, origin=numbers).numbers
+
+
+def test_recordings_add_up():
+    a, b = some(3), some(4, polarities=2)
+    both = a + b
+    assert (len(both), both.polarities) == (6, 2)
+    assert both.t.tolist() == [*a.t.tolist(), *b.t.tolist()]
+    assert both.labels.tolist() == [0, 1, 2, 0, 1, 2]
+    wide = Recordings([[8]], t=[1], field=(9,))
+    assert (a + wide).field == (9,)
+    assert (a + wide).labels.tolist() == [0, 1, 2, -1]
+    assert (wide + wide).labels is None
+    with pytest.raises(EventError, match="dimensions"):
+        a + Recordings([[8], [8]], t=[1], field=(9, 9))
+    with pytest.raises(TypeError):
+        a + 1
