@@ -1,10 +1,12 @@
+import copy
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from timesurf import EventError, Recordings, SettingError, Sup3rClassifier
+from timesurf import EventError, Full, Recordings, SettingError, Sup3rClassifier, Tile
 from timesurf.datasets import sentences
 from timesurf.presets import SENTENCES
 
@@ -28,12 +30,12 @@ def test_parameters_are_kept_as_given_and_survive_clone():
     assert one.get_params()["alpha"] == 1e-3
     assert clone(one).get_params() == one.get_params()
     assert one.set_params(margin=1.2).margin == 1.2
-    assert set(one.get_params()) == {
+    assert set(one.get_params(deep=False)) == {
         "layers", "passes", "batch_size", "decay", "keep", "validation", "patience",
         "if_diverged", "checkpoints", "resume",
         "alpha", "beta", "gamma", "delta", "d", "kernel", "competition", "last", "temperature",
         "start", "zeta", "margin", "sample", "decide", "calibrate", "engine", "dtype", "threads",
-        "deterministic", "random_state", "client",
+        "deterministic", "random_state", "client", "verbose",
     }  # fmt: skip
 
 
@@ -103,3 +105,43 @@ def test_unfitted_and_bad_input_are_refused(data):
         classifier().fit(data, [0, 1])
     with pytest.raises(SettingError, match="alpha"):
         classifier(alpha=float("nan")).fit(data)
+
+
+def test_settings_of_layers_are_parameters(data):
+    classifier = Sup3rClassifier([Tile((5, 5), units=3, tau="2 ms"), Full(tau=1)])
+    assert classifier.get_params()["layers__0__tau"] == 2000
+    assert "layers__0__tau" not in classifier.get_params(deep=False)
+    classifier.set_params(layers__0__tau="3 ms", layers__0__units=4, passes=2)
+    assert (classifier.layers[0].tau, classifier.layers[0].units, classifier.passes) == (3000, 4, 2)
+    assert clone(classifier).get_params() == classifier.get_params()
+    for wrong in ("layers__2__tau", "layers__0__colour", "layers__x__tau"):
+        with pytest.raises(ValueError, match=wrong):
+            classifier.set_params(**{wrong: 1})
+    assert Sup3rClassifier().get_params()["layers"] is None
+
+
+@pytest.mark.filterwarnings("ignore:All")
+def test_evaluate_shows_who_is_taken_for_whom(fitted, data):
+    result = fitted.evaluate(data)
+    assert result["confusion"].shape == (2, 3)
+    assert result["confusion"].sum() == len(data)
+    assert np.trace(result["confusion"]) / len(data) == result["recording_accuracy"] == fitted.score(data)
+
+
+def test_one_class_for_all_is_warned_of(fitted, data):
+    same = copy.deepcopy(fitted)
+    for units in same.network_.parameters[-1:]:
+        units.centroids[1:] = 1e3
+    with pytest.warns(UserWarning, match="get one class"):
+        same.evaluate(data)
+
+
+def test_a_share_that_no_threshold_can_keep_is_warned_of(data):
+    with pytest.warns(UserWarning, match="no event is rejected"):
+        Sup3rClassifier([Full(tau=1)], passes=1, keep=0.5, random_state=0).fit(data)
+
+
+def test_verbose_prints_how_far_it_is(data, capsys):
+    layers = [Tile((5, 5), units=3, tau="2 ms"), Full(tau=1)]
+    Sup3rClassifier(layers, passes=1, verbose=True, random_state=0).fit(data)
+    assert f"{len(data):,} of {len(data):,} recordings: event accuracy" in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import time
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
@@ -23,6 +24,7 @@ from timesurf.learning.calibrate import cross_calibrate
 from timesurf.learning.checkpoints import Checkpoints
 from timesurf.learning.divergence import IfDiverged
 from timesurf.learning.start import Start, Starting
+from timesurf.learning.trainer import Progress
 from timesurf.network import Network
 from timesurf.predicting import Decide
 from timesurf.rule import Kernel, Last, PerLayer, Rule
@@ -32,6 +34,7 @@ _FITTING = (
     "passes", "batch_size", "decay", "keep", "validation", "patience", "if_diverged", "checkpoints", "resume",
     "start", "zeta", "margin", "sample",
 )  # fmt: skip
+_SECONDS = 2.0  # between two lines of `verbose`
 
 
 class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -72,6 +75,8 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Seed; the same seed gives the same network.
     client : dask.distributed.Client, optional
         Its workers learn in batches and infer with that engine.
+    verbose : bool
+        Whether `fit` prints how far it has come, every few seconds.
 
     Attributes
     ----------
@@ -79,6 +84,10 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Labels, in the order of the last layer's units.
     network_ : timesurf.Network
         The trained network.
+
+    Notes
+    -----
+    Settings of layers are parameters too, such as `layers__0__tau`, for `set_params` and searches like `GridSearchCV`.
 
     Examples
     --------
@@ -127,6 +136,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         deterministic: bool = False,
         random_state: int | None = None,
         client: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.layers = layers
         self.passes = passes
@@ -159,6 +169,28 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.deterministic = deterministic
         self.random_state = random_state
         self.client = client
+        self.verbose = verbose
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All settings by name; with `deep` also those of each layer, as `layers__0__tau`."""
+        settings: dict[str, Any] = super().get_params(deep=False)
+        for k, layer in enumerate(self.layers or () if deep else ()):
+            settings |= {f"layers__{k}__{of.name}": getattr(layer, of.name) for of in fields(layer)}
+        return settings
+
+    def set_params(self, **params: Any) -> Sup3rClassifier:
+        """Change settings; `layers__0__tau` changes one of the first layer."""
+        nested = {name: params.pop(name) for name in list(params) if name.startswith("layers__")}
+        super().set_params(**params)
+        layers = list(self.layers or ())
+        for name, value in nested.items():
+            number, _, setting = name.removeprefix("layers__").partition("__")
+            if not number.isdecimal() or int(number) >= len(layers) or not hasattr(layers[int(number)], setting):
+                raise ValueError(f"{name} is no setting of {len(layers)} layers.")
+            layers[int(number)] = replace(layers[int(number)], **{setting: value})
+        if nested:
+            self.layers = layers
+        return self
 
     def fit(self, X: Recordings, y: Any = None) -> Sup3rClassifier:
         """Start anew and learn from the recordings.
@@ -178,7 +210,12 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         X = _labelled(X, y)
         self._build(X, X.classes)
         settings: Any = self._settings(_FITTING)
-        self.network_.fit(X, **settings)
+        self.network_.fit(X, **settings, progress=_Printed() if self.verbose else None)
+        if self.keep is not None and self.keep < 1 and len(self.network_.stages) == 1:
+            warnings.warn(
+                f"keep = {self.keep:g} was asked for, but a single layer has no thresholds: no event is rejected.",
+                stacklevel=2,
+            )
         if self.keep is not None and len(self.network_.stages) > 1:
             again = {name: self._fitting(name) for name in ("passes", "batch_size", "if_diverged", "validation")}
             self.network_.tighten(X, keep=self.keep, **again | {"passes": -(-again["passes"] // 3), "decay": True})
@@ -260,6 +297,33 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             np.average(right[known], weights=None if sample_weight is None else np.asarray(sample_weight)[known])
         )
 
+    def evaluate(self, X: Recordings, y: Any = None) -> dict[str, Any]:
+        """Figures on labelled recordings, and which classes are taken for which.
+
+        Parameters
+        ----------
+        X, y
+            As in `score`.
+
+        Returns
+        -------
+        dict
+            As `Network.evaluate`, and `confusion`: an array of recordings by true class (rows) and predicted class
+            (columns, in the order of `classes_`; the last one: no output event).
+        """
+        X = _labelled(X, y)
+        check_is_fitted(self)
+        outcome, label = self.network_.infer(X), self.network_.class_numbers(X)
+        confusion = metrics.confusion(outcome.votes, label, outcome.evidence)
+        if confusion.any(axis=0).sum() == 1 < confusion.any(axis=1).sum():
+            only = [*self.classes_.tolist(), None][int(confusion.any(axis=0).argmax())]
+            warnings.warn(
+                f"All {int(confusion.sum()):,} recordings get one class, {only!r}: the network has not learned to "
+                "distinguish them. Sup3rClassifier() without layers chooses settings from the data.",
+                stacklevel=2,
+            )
+        return metrics.summary(outcome, label, self.network_.calibrated(outcome)) | {"confusion": confusion}
+
     def transform(self, X: Recordings, layer: int = -1) -> Recordings:
         """Events that a layer emits (0 is the first), as recordings."""
         check_is_fitted(self)
@@ -309,6 +373,22 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             network = Network(self.layers, X.field, X.polarities, classes, rule=Rule(**rule), **options)
         network.decides = self.decide
         self.network_, self.classes_ = network, network.classes
+
+
+class _Printed:
+    """Prints how far a training has come, every few seconds and at its end."""
+
+    def __init__(self) -> None:
+        self._due = 0.0
+
+    def __call__(self, now: Progress) -> None:
+        if time.monotonic() >= self._due or now.done >= now.total:
+            self._due = time.monotonic() + _SECONDS
+            print(  # what `verbose` asks for
+                f"{now.done:,} of {now.total:,} recordings: event accuracy {now.event_accuracy:.1%}, "
+                f"{now.kept:.1%} of events kept",
+                flush=True,
+            )
 
 
 def _workers(client: Any, engine: str) -> Any:
