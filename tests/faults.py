@@ -46,7 +46,18 @@ class Runs:
         self.number = 0
 
     def command(self, place, *more):
-        train = ["train", self.data, "--preset", "sentences", "--model", place / "m.tsf", "--passes", 4, "--every", 10]
+        train = [
+            "train",
+            self.data,
+            "--preset",
+            "sentences",
+            "--model",
+            place / "m.tsf",
+            "--passes",
+            4,
+            "--checkpoint-every",
+            10,
+        ]
         batches = ["--batch-size", self.batch_size] if self.batch_size else []
         return [sys.executable, "-m", "timesurf", *map(str, [*train, *batches, "--validation", 0.1, *more])]
 

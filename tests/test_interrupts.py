@@ -112,7 +112,7 @@ def test_while_kernels_are_compiled(folder, start, tmp_path):
 
 def test_an_interrupted_training_saves_what_was_learned(folder, start, tmp_path):
     words = ["train", folder / "two.npz", "--model", tmp_path / "m.tsf", "--preset", "sentences", "--passes", "100000"]
-    process = start("-m", "timesurf", *words, "--every", "1")
+    process = start("-m", "timesurf", *words, "--checkpoint-every", "1")
     first_pass = 16  # recordings
     until(lambda: [p for p in tmp_path.rglob("checkpoint-*.tsf") if int(p.stem[11:]) > first_pass], process)
     process.send_signal(signal.SIGINT)
@@ -127,7 +127,7 @@ def test_an_interrupted_training_saves_what_was_learned(folder, start, tmp_path)
 
 def test_a_run_folder_belongs_to_one_training(folder, start, tmp_path):
     words = ["train", folder / "two.npz", "--model", tmp_path / "m.tsf", "--preset", "sentences", "--passes", "100000"]
-    first = start("-m", "timesurf", *words, "--every", "1")
+    first = start("-m", "timesurf", *words, "--checkpoint-every", "1")
     until(lambda: list(tmp_path.rglob("checkpoint-*.tsf")), first)
     second = start("-m", "timesurf", *words)
     said, _ = second.communicate(timeout=300)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from timesurf.engines import Engine
-from timesurf.errors import SettingError
+from timesurf.errors import SettingError, TimesurfError
 from timesurf.events import Recordings
 from timesurf.layers import Full, Layer, Tile, Window
 from timesurf.learning.law import law
 from timesurf.learning.start import Start
-from timesurf.modelfile import layer_to_dict
+from timesurf.modelfile import layer_from_dict, layer_to_dict, rule_from_dict
 from timesurf.network import Network
 from timesurf.rule import Rule
+from timesurf.storage.kinds import check_input
 from timesurf.times import Time, microseconds
+
+_LARGEST_FILE = 1 << 16  # bytes of a preset
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,42 @@ class Preset:
         layers, rule = [layer_to_dict(layer) for layer in self.layers], self.rule.to_dict()
         margin = self.margin if math.isfinite(self.margin) else None  # JSON has no infinity
         return {**asdict(self), "layers": layers, "rule": rule, "margin": margin}
+
+
+def from_dict(about: Any) -> Preset:
+    """The preset that `Preset.to_dict` wrote, checked.
+
+    Raises
+    ------
+    SettingError
+        If it is none; the message says what is wrong.
+    """
+    if not isinstance(about, dict) or not isinstance(about.get("layers"), list):
+        raise SettingError("A preset has layers, a rule and settings of training by name.")
+    layers, margin = tuple(layer_from_dict(layer) for layer in about["layers"]), about.get("margin")
+    others = {name: value for name, value in about.items() if name not in ("layers", "rule", "margin")}
+    try:
+        preset = Preset(
+            layers, rule_from_dict(about.get("rule", {})), margin=math.inf if margin is None else margin, **others
+        )
+    except TypeError as error:
+        raise SettingError(f"This is no preset: {error}.") from error
+    whole = (("passes", preset.passes), ("sample", preset.sample), ("batch_size", preset.batch_size or 1))
+    for name, value in whole:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise SettingError(f"{name} = {value!r} must be a whole number of at least 1.")
+    return preset
+
+
+def from_file(path: str | Path) -> Preset:
+    """The preset in a JSON file, as `timesurf search` leaves one."""
+    check_input(path)
+    if Path(path).stat().st_size > _LARGEST_FILE:
+        raise SettingError(f"{path} is too large for a preset.")
+    try:
+        return from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+    except (ValueError, RecursionError, TimesurfError) as error:
+        raise SettingError(f"{path} is no preset: {error}") from error
 
 
 # The paper's three layers: characters, words, sentences. Its time constants, divided by a thousand: as printed, 1 ms in
@@ -161,10 +202,10 @@ def named(name: str, recordings: int, *, units: int = 32, taus: tuple[Time, Time
 
     Parameters
     ----------
-    name : {"camera", "nmnist", "sentences"}
-        The preset. "auto" is `for_data`, which needs the recordings.
+    name : {"camera", "nmnist", "sentences"} or str
+        The preset, or a JSON file of one. "auto" is `for_data`, which needs the recordings.
     recordings, units, taus
-        As in `nmnist`; "sentences" ignores them.
+        As in `nmnist`; others ignore them.
 
     Returns
     -------
@@ -175,7 +216,9 @@ def named(name: str, recordings: int, *, units: int = 32, taus: tuple[Time, Time
         return SENTENCES
     if name in ("camera", "nmnist"):
         return nmnist(recordings, units=units, taus=taus)
-    raise SettingError(f"preset = {name!r} must be one of {', '.join(NAMES)}.")
+    if name.endswith(".json"):
+        return from_file(name)
+    raise SettingError(f"preset = {name!r} must be one of {', '.join(NAMES)}, or a .json file of a preset.")
 
 
 def _between(least: float, value: float, most: float) -> float:

@@ -89,7 +89,7 @@ def test_too_few_recordings_train_without_validation_and_say_so(train):
 
 
 def test_a_run_that_is_resumed_ends_with_the_same_model(train):
-    _, model, _ = train(DATA, "--every", "8")
+    _, model, _ = train(DATA, "--checkpoint-every", "8")
     first = model.read_bytes()
-    _, model, _ = train(DATA, "--every", "8", "--resume")
+    _, model, _ = train(DATA, "--checkpoint-every", "8", "--resume")
     assert model.read_bytes() == first

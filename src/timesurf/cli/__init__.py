@@ -7,6 +7,7 @@ from timesurf.cli import (  # noqa: F401  # each adds its commands
     doctor,
     learning,
     live,
+    predicting,
     reporting,
     searching,
     senses,

@@ -19,7 +19,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from timesurf import __version__
 from timesurf.cli.terminal import Terminal, bold
-from timesurf.errors import SettingError, TimesurfError
+from timesurf.cli.wording import as_options, installable
+from timesurf.errors import MissingEngineError, SettingError, TimesurfError
 from timesurf.storage.atomic import replacing
 from timesurf.storage.kinds import check_input, check_output
 
@@ -31,20 +32,56 @@ app = typer.Typer(
 bench = typer.Typer(help="Reproduce the paper's tables, and measure speed on this machine.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
 console = Terminal()
+_BEFORE = {"kmeans": "first centroids by k-means", "quick": "first centroids by k-means"}
 _EVENTS_PER_REPORT = 1 << 22  # between two updates of a progress bar
 _LARGEST_CONFIG = 1 << 16  # bytes
 _REFUSAL: Any = typer.BadParameter.__mro__[2]  # ClickException, which typer does not name
 _MOST_DOTS = 200  # the memory that tomllib takes for a name such as a.a.a.a grows with the square of its dots
 
+
+def one_of(*values: str) -> Callable[[], list[str]]:
+    """What a shell offers to complete an option with."""
+    return lambda: list(values)
+
+
+def _data_sets(incomplete: str) -> list[str]:
+    """Files and folders, or data sets by name, that begin so."""
+    from timesurf.datasets import MODULES
+
+    folder, _, begin = incomplete.rpartition("/")
+    here = Path(folder or ("/" if incomplete.startswith("/") else "."))
+    there = sorted(here.iterdir()) if here.is_dir() else []
+    found = [
+        f"{folder}/{path.name}" if "/" in incomplete else path.name for path in there if path.name.startswith(begin)
+    ]
+    return [*found, *(name for name in MODULES if name.startswith(incomplete))]
+
+
 Data = Annotated[
     str,
     typer.Argument(
-        help="An .npz, a camera file, a folder with one subfolder per class, N-MNIST's folder, or tonic:NAME."
+        autocompletion=_data_sets,
+        help="An .npz, a camera file, a folder with one subfolder per class, N-MNIST's folder, or tonic:NAME.",
     ),
 ]
-Split = Annotated[str, typer.Option(help="Which part of the data: train or test, where it has both.")]
+Split = Annotated[
+    str,
+    typer.Option(
+        autocompletion=one_of("train", "test"), help="Which part of the data: train or test, where it has both."
+    ),
+]
 Model = Annotated[Path, typer.Argument(help="A model file.", exists=True, dir_okay=False)]
-Engine = Annotated[str, typer.Option(help="What to compute on: cpu, or cuda for an NVIDIA GPU.")]
+TestSplit = Annotated[
+    str | None,
+    typer.Option(
+        "--split",
+        autocompletion=one_of("train", "test"),
+        help="Which part of the data: train or test; default: test, where there is one.",
+    ),
+]
+Engine = Annotated[
+    str, typer.Option(autocompletion=one_of("cpu", "cuda"), help="What to compute on: cpu, or cuda for an NVIDIA GPU.")
+]
 Dask = Annotated[
     str | None,
     typer.Option(help="Dask workers: the address of a scheduler, or local for one worker per core of this machine."),
@@ -90,6 +127,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without Unicode shows what it can
+    console.stderr = False
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -100,7 +138,7 @@ def main() -> None:
             Terminal(stderr=True).print(usage.get_usage(), f"Try '{usage.command_path} --help' for help.", sep="\n")
         _fail(error.format_message(), error.exit_code)
     except (TimesurfError, OSError) as error:
-        _fail(str(error), 2)
+        _fail(installable(as_options(str(error), sys.argv)), 2)
     except MemoryError as error:
         _fail(f"Not enough memory ({error}). Use fewer recordings at a time.", 2)
     except (KeyboardInterrupt, typer.Abort):
@@ -139,8 +177,11 @@ def _options(
 
 
 @contextmanager
-def progress(what: str, networks: int) -> Iterator[Any]:
-    """A progress bar over all networks, with recent event accuracy, kept events and events/s; none in a pipe."""
+def progress(what: str, networks: int, start: str = "mean") -> Iterator[Any]:
+    """A progress bar over all networks, with recent event accuracy, kept events and events/s; none in a pipe.
+
+    What comes before the first report is named by `start`, see `Network.start`.
+    """
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     done: dict[int, int] = {}
     lock = threading.Lock()
@@ -148,7 +189,7 @@ def progress(what: str, networks: int) -> Iterator[Any]:
     rate = 0.0
     with Progress(*columns, TextColumn("{task.fields[recent]}", markup=False), console=console, transient=True) as bar:
         bar.disable = not console.is_terminal
-        task = bar.add_task(what, total=None, recent="compiling on first use")
+        task = bar.add_task(what, total=None, recent=_BEFORE.get(start, "first centroids"))
 
         def report(number: int, now: Any) -> None:
             nonlocal latest, rate
@@ -177,13 +218,17 @@ def in_parts(what: str, recordings: Any, call: Callable[[Any], Any]) -> Any:
 
 
 @contextmanager
-def counted(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar for a call that reports the number done and the number of all; none in a pipe."""
+def counted(what: str) -> Iterator[Callable[..., None]]:
+    """A progress bar for a call that reports the number done, the number of all, and what it does if that changes."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         bar.disable = not console.is_terminal
         task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+        def report(done: int, total: int, now: str = what) -> None:
+            bar.update(task, completed=done, total=total, description=now)
+
+        yield report
 
 
 @contextmanager
@@ -199,16 +244,28 @@ def spread(dask: str | None, engine: str) -> Iterator[Any]:
         yield Workers(client, engine=engine)
 
 
+def say_next(command: str, why: str) -> None:
+    """What one would do next, in a line."""
+    console.print(f"Next: {command}   ({why})", highlight=False, soft_wrap=True)
+
+
 def check_writable(path: Path | None) -> None:
     """Fail at once, not after minutes of work, if a result cannot be written."""
     if path is not None:
         check_output(path)
 
 
-def write_plot(path: Path | None, draw: Callable[[], Any]) -> None:
-    """Draw a figure into this file, if one is given."""
-    if path is not None:
+def write_plot(path: Path | None, draw: Callable[[], Any], *, optional: bool = False) -> None:
+    """Draw a figure into this file, if one is given; an optional one only if matplotlib is installed."""
+    if path is None:
+        return
+    try:
         save_plot(path, draw())
+    except MissingEngineError as error:
+        if not optional:
+            raise
+        console.print(f"No figure was drawn. {installable(str(error))}", highlight=False)
+    else:
         console.print(f"Figure written to {path}", highlight=False)
 
 

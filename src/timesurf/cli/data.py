@@ -8,48 +8,51 @@ from typing import Annotated, Any
 import typer
 
 from timesurf.cli.app import Data, Engine, Seed, Split, app, check_writable, console, counted
+from timesurf.cli.preparing import prepares
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
+from timesurf.transforms.preparation import Preparation
 
 
-def load(what: str, split: str = "train") -> Recordings:
-    """Recordings that an argument names."""
+def load(what: str, split: str = "train", given: dict[str, Any] | None = None) -> Recordings:
+    """Recordings that an argument names; `given` as for `prepares`, of which reading needs the size of the sensor."""
     from timesurf.datasets import sources
 
     with console.status(f"Reading {what} ..."):
-        return sources.load(what, split=split)
+        return sources.load(what, split=split, field=(given or {}).get("field"))
 
 
-def fitted(recordings: Recordings, network: Any) -> Recordings:
-    """Recordings as a network takes them, where it is clear how."""
-    from timesurf.datasets import sources
-
-    return sources.fitted(recordings, network.field, network.polarities)
-
-
-def prepared(recordings: Recordings, preset: str) -> Recordings:
-    """Recordings as a preset is trained on them: the preset nmnist crops whole N-MNIST recordings."""
-    from timesurf.datasets import nmnist
-
-    return nmnist.prepared(recordings) if preset == "nmnist" and nmnist.is_whole(recordings) else recordings
+def load_test(what: str, split: str | None, given: dict[str, Any]) -> Recordings:
+    """Recordings to judge a network by: of this split or, if None, of the test split where there is one."""
+    if split is not None:
+        return load(what, split, given)
+    try:
+        return load(what, "test", given)
+    except EventError:
+        found = load(what, "train", given)  # or the reason why it cannot be read at all
+    console.print(f"{what} has no test split: these are the recordings to train on.", highlight=False)
+    return found
 
 
 @app.command()
+@prepares
 def convert(
     data: Data,
     out: Annotated[
         Path, typer.Argument(help="File to write: .npz for any number of recordings, or a camera's format for one.")
     ],
     split: Split = "train",
+    *,
+    given: dict[str, Any],
 ) -> None:
-    """Convert recordings to another format.
+    """Convert recordings to another format, prepared if asked for.
 
-    Example: timesurf convert recording.aedat4 recording.npz
+    Example: timesurf convert recording.aedat4 recording.npz --downsample 2
     """
     from timesurf.io import camera, npz
 
     check_writable(out)
-    recordings = load(data, split)
+    recordings = Preparation(**given)(load(data, split, given))
     with console.status(f"Writing {out} ..."):
         if out.suffix == ".npz":
             npz.write(out, recordings)

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from timesurf.cli.app import Seed, app, console, progress, save_plot
+from timesurf.cli.app import Seed, app, console, progress, say_next, write_plot
 from timesurf.cli.sentences import table1
 
 
@@ -39,10 +39,10 @@ def demo(
     through = trace.winner[trace.passed == len(sup3r.stages), 0]
     use = np.bincount(through, minlength=sup3r.stages[0].units) / max(len(through), 1)
     accuracy = (figures["sup3r"]["event_accuracy"], figures["kmeans"]["event_accuracy"])
-    save_plot(out / "features.png", plots.compare_features(sup3r, kmeans, use, accuracy))
-    console.print(
-        f"Features of layer 1, Sup3r and k-means: {out / 'features.png'}\nThe trained network: {out / 'sentences.tsf'}"
-    )
+    write_plot(out / "features.png", lambda: plots.compare_features(sup3r, kmeans, use, accuracy), optional=True)
+    console.print(f"The trained network: {out / 'sentences.tsf'}", highlight=False)
+    say_next(f"timesurf inspect {out / 'sentences.tsf'}", "what the model contains")
+    say_next("timesurf train DATA --model m.tsf", "your own recordings: a folder with one folder of files per class")
 
 
 @app.command()

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from timesurf.cli.app import Json, app, console, write_json
 from timesurf.cli.terminal import bold
+from timesurf.cli.wording import installable
 
 EXTRAS = {  # purpose of each extra, and the module that shows whether it is installed
     "plots": ("pictures and animations", "matplotlib"),
@@ -48,7 +49,9 @@ def doctor(json_file: Json = None) -> None:
         table.add_column(column)
     for extra, (purpose, module) in EXTRAS.items():
         there = about["extras"][extra] = importlib.util.find_spec(module) is not None
-        table.add_row(extra, purpose, "yes" if there else "no", "" if there else f"pip install 'timesurf[{extra}]'")
+        table.add_row(
+            extra, purpose, "yes" if there else "no", "" if there else installable(f"pip install 'timesurf[{extra}]'")
+        )
     console.print(table)
     about["ffmpeg"] = shutil.which("ffmpeg") is not None
     if not about["ffmpeg"]:
@@ -65,9 +68,7 @@ def _engines() -> dict[str, str]:
     for name in engines.ENGINES:
         try:
             engines.load(name)
-            found[name] = (
-                "" if name != "cuda" or engines.has_gpu() else "CuPy is installed, but there is no GPU that it can use"
-            )
+            found[name] = ""
         except TimesurfError as error:
-            found[name] = str(error)
+            found[name] = installable(str(error))
     return found

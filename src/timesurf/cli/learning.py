@@ -24,12 +24,17 @@ from timesurf.cli.app import (
     check_writable,
     console,
     in_parts,
+    one_of,
     progress,
+    say_next,
     spread,
     write_json,
 )
-from timesurf.cli.data import fitted, load, needs_labels, prepared, taus_of
+from timesurf.cli.cutting import Every, Overlap, cut
+from timesurf.cli.data import load, needs_labels, taus_of
+from timesurf.cli.preparing import fitted, for_training, prepares
 from timesurf.cli.using import figures, shown
+from timesurf.cli.wording import count
 from timesurf.errors import SettingError
 from timesurf.storage import lock
 from timesurf.storage.atomic import replacing
@@ -38,12 +43,16 @@ Out = Annotated[Path, typer.Option("--out", help="File to write the changed mode
 
 
 @app.command()
+@prepares
 def train(
     ctx: typer.Context,
     data: Data,
     model: Annotated[Path, typer.Option(help="File to write the model to.", dir_okay=False)],
     preset: Annotated[
-        str, typer.Option(help="Layers and settings: auto (chosen from the data), camera, nmnist or sentences.")
+        str,
+        typer.Option(
+            help="Layers and settings: auto (chosen from the data), camera, nmnist, sentences, or a .json of search."
+        ),
     ] = "auto",
     validation: Annotated[
         float, typer.Option(min=0, max=0.9, help="Share of the recordings that choose the best pass; 0: none.")
@@ -65,12 +74,20 @@ def train(
     keep: Annotated[
         float | None, typer.Option(min=0.01, max=1, help="Share of events to keep; reached within 3 points.")
     ] = None,
-    if_diverged: Annotated[str, typer.Option(help="stop; clip; or back: repeat the pass at half the rates.")] = "back",
+    if_diverged: Annotated[
+        str,
+        typer.Option(
+            autocompletion=one_of("stop", "clip", "back"),
+            help="stop; clip; or back: repeat the pass at half the rates.",
+        ),
+    ] = "back",
     resume: Annotated[bool, typer.Option("--resume", help="Continue this command after an interruption.")] = False,
     minutes: Annotated[float, typer.Option(min=0, help="Minutes between checkpoints.")] = 5,
-    every: Annotated[
+    checkpoint_every: Annotated[
         int | None, typer.Option(min=1, help="Recordings between checkpoints, if these come first.")
     ] = None,
+    every: Every = None,
+    overlap: Overlap = 0.0,
     engine: Engine = "cpu",
     dask: Dask = None,
     seed: Seed = 0,
@@ -78,58 +95,71 @@ def train(
     run: Annotated[Path | None, typer.Option(help="Folder of the run; default: MODEL.run", file_okay=False)] = None,
     config: Config = None,
     json_file: Json = None,
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Train a network on recordings; a folder keeps the run, for `timesurf report`, and its checkpoints.
 
     Recordings are split three ways: learned from, chosen by (--validation), reported on (--held-out). Those without a
-    label are learned from.
+    label are learned from. Pieces of one recording (--every) stay together in one part.
 
     Example: timesurf train digits.npz --preset nmnist --model digits.tsf
     """
     from timesurf.engines import choose
     from timesurf.learning import split as splitting
-    from timesurf.learning.checkpoints import Checkpoints
 
     run = run or Path(f"{model}.run")
     for path in (model, json_file, None if run.is_dir() else run):
         check_writable(path)
-    recordings = prepared(load(data, split), preset)
+    preparation, recordings = for_training(load(data, split, given), given, preset)
     needs_labels(recordings, data)
-    parts = splitting.split(recordings, validation, held_out, seed)
+    pieces = cut(recordings, every, overlap)
+    recordings = pieces.recordings
+    parts = splitting.split(recordings, validation, held_out, seed, origin=None if every is None else pieces.origin)
     what = ctx.with_resource(spread(dask, engine))
     settings, why = _settings(ctx.params, parts.learn, what)
     if dask is not None and settings.batch_size is None:
         raise SettingError("--dask spreads batches over workers, but this preset learns online: give --batch-size.")
     network = settings.network(recordings, recordings.classes, seed, engine=what)
     network.why = why
+    network.preparation = preparation
     choose(network.engine, network.stages)  # refuses an unknown engine before there is a folder
     ctx.with_resource(lock.held(run))
-    _show_split(parts, validation, held_out)
-    began, stopped = time.perf_counter(), False
-    with progress("training", 1) as report:
-        try:
-            network.fit(
-                parts.learn, **settings.training(), validation=parts.validation, if_diverged=if_diverged,
-                checkpoints=Checkpoints(run / "checkpoints", recordings=every, minutes=minutes), resume=resume,
-                progress=lambda now: report(0, now),
-            )  # fmt: skip
-            if keep is not None and len(network.stages) > 1:
-                network.tighten(parts.learn, keep=keep, **_again(settings), validation=parts.validation)
-        except KeyboardInterrupt:
-            stopped = True
-    if stopped and not network.history:
-        console.print("Stopped before the end of the first pass: there is no model to write.")
-        sys.exit(130)
+    _show_split(parts, validation, held_out, pieces)
+    began = time.perf_counter()
+    stopped = _trained(network, parts, settings, ctx.params, run)
     about = {
         "command": sys.argv, "config": _plain(ctx.params), "settings": settings.to_dict(), "why": why, "seed": seed,
         "data": {"name": data, "recordings": len(recordings), "events": int(recordings.counts.sum())},
-        "seconds": time.perf_counter() - began, "stopped": stopped,
+        "seconds": time.perf_counter() - began, "stopped": stopped, "when": time.strftime("%Y-%m-%d %H:%M"),
     }  # fmt: skip
     about = _finished(network, parts, about, model, run, engine)
     write_json(json_file, about)
     if stopped:
         console.print("The same command with --resume continues from the latest checkpoint.", highlight=False)
         sys.exit(130)
+
+
+def _trained(network: Any, parts: Any, settings: Any, options: dict[str, Any], run: Path) -> bool:
+    """Train with checkpoints and a progress bar; whether it was stopped before the end."""
+    from timesurf.learning.checkpoints import Checkpoints
+
+    stopped = False
+    often = Checkpoints(run / "checkpoints", recordings=options["checkpoint_every"], minutes=options["minutes"])
+    with progress("training", 1, settings.start) as report:
+        try:
+            network.fit(
+                parts.learn, **settings.training(), validation=parts.validation, if_diverged=options["if_diverged"],
+                checkpoints=often, resume=options["resume"], progress=lambda now: report(0, now),
+            )  # fmt: skip
+            if options["keep"] is not None and len(network.stages) > 1:
+                network.tighten(parts.learn, keep=options["keep"], **_again(settings), validation=parts.validation)
+        except KeyboardInterrupt:
+            stopped = True
+    if stopped and not network.history:
+        console.print("Stopped before the end of the first pass: there is no model to write.")
+        sys.exit(130)
+    return stopped
 
 
 def _settings(given: dict[str, Any], recordings: Any, engine: Any) -> tuple[Any, tuple[str, ...]]:
@@ -162,16 +192,19 @@ def _again(settings: Any) -> dict[str, Any]:
     return {"passes": -(-settings.passes // 3), "batch_size": settings.batch_size, "decay": True, "if_diverged": "back"}
 
 
-def _show_split(parts: Any, validation: float, held_out: float) -> None:
+def _show_split(parts: Any, validation: float, held_out: float, pieces: Any) -> None:
     """How many recordings are in each part, and why one is missing, in a line each."""
-    counts = [f"learns from {len(parts.learn):,} recordings"]
+    long = len(set(pieces.origin.tolist()))
+    things = "recording" if long == len(pieces.origin) else "piece"
+    counts = [f"learns from {count(len(parts.learn), things)}"]
     if parts.validation is not None:
         counts.append(f"chooses the best pass by {len(parts.validation):,}")
     if parts.held_out is not None:
         counts.append(f"reports on {len(parts.held_out):,}")
     if unlabelled := int((~parts.learn.labelled).sum()):
         counts[0] += f" ({unlabelled:,} without a label)"
-    console.print(f"Training {', '.join(counts)}.", highlight=False)
+    apart = f" of {count(long, 'recording')}; pieces of one recording stay together" if things == "piece" else ""
+    console.print(f"Training {', '.join(counts)}{apart}.", highlight=False)
     lacking = [
         consequence
         for share, part, consequence in (
@@ -211,14 +244,18 @@ def _finished(network: Any, parts: Any, about: dict[str, Any], model: Path, run:
             highlight=False,
         )
     if parts.held_out is not None:
-        console.print(f"On {len(parts.held_out):,} recordings held out, used for nothing else:", highlight=False)
+        held = count(len(parts.held_out), "recording")
+        console.print(f"On {held} held out, used for nothing else:", highlight=False)
         console.print(shown(result), highlight=False)
     wrote = "Stopped; the model so far is in" if about["stopped"] else "Model written to"
-    console.print(f"{wrote} {model}, the run to {run} (timesurf report {run})", highlight=False)
+    console.print(f"{wrote} {model}, the run to {run}", highlight=False)
+    say_next(f"timesurf evaluate {model} DATA", "on recordings that it has not seen")
+    say_next(f"timesurf report {run}", "what it learned, and its mistakes")
     return about
 
 
 @app.command()
+@prepares
 def adapt(
     model: Model,
     data: Data,
@@ -232,6 +269,8 @@ def adapt(
     ] = None,
     split: Split = "train",
     json_file: Json = None,
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Continue to learn without labels, recording by recording, and print how the recordings were classified.
 
@@ -242,7 +281,7 @@ def adapt(
     check_writable(out)
     check_writable(json_file)
     network = Network.load(model)
-    recordings = fitted(load(data, split), network)
+    recordings = fitted(load(data, split, given), network, given, data)
     outcome = in_parts("adapting", recordings, lambda some: network.adapt(some, cap=cap, confidence=confidence))
     network.save(out)
     result = figures(network, recordings, outcome)
@@ -252,6 +291,7 @@ def adapt(
 
 
 @app.command()
+@prepares
 def tighten(
     model: Model,
     data: Data,
@@ -268,6 +308,8 @@ def tighten(
     seed: Seed = 0,
     split: Split = "train",
     json_file: Json = None,
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Keep a share of the events and reject the rest, those that are furthest from what the hidden units know.
 
@@ -281,7 +323,7 @@ def tighten(
     check_writable(out)
     check_writable(json_file)
     network = Network.load(model)
-    recordings = fitted(load(data, split), network)
+    recordings = fitted(load(data, split, given), network, given, data)
     parts = splitting.split(recordings, validation, 0, seed)
     how: dict[str, Any] = {"validation": parts.validation}
     if passes and recordings.labelled.any():
@@ -296,6 +338,7 @@ def tighten(
 
 
 @app.command()
+@prepares
 def extend(
     model: Model,
     data: Data,
@@ -308,6 +351,8 @@ def extend(
     batch_size: Annotated[int | None, typer.Option(min=1, help="Recordings per step; default: online.")] = None,
     split: Split = "train",
     json_file: Json = None,
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Learn new classes, the labels that the model does not know, without forgetting the old ones.
 
@@ -320,14 +365,14 @@ def extend(
     check_writable(out)
     check_writable(json_file)
     network = Network.load(model)
-    recordings = fitted(load(data, split), network)
+    recordings = fitted(load(data, split, given), network, given, data)
     needs_labels(recordings, data)
     new = np.setdiff1d(recordings.classes, network.classes)
     if len(new) == 0:
         raise SettingError(f"{data} has no label that {model} does not know: use `timesurf train` or `adapt`.")
     if before is not None:
         with console.status("Tightening thresholds ..."):
-            network.tighten(fitted(load(before, split), network))
+            network.tighten(fitted(load(before, split, given), network, given, before))
     network.extend(recordings, units=[units] * (len(network.stages) - 1), classes=new.tolist())
     trained, stopped = len(network.history), False
     with progress("learning the new classes", 1) as report:

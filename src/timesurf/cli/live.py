@@ -16,8 +16,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from timesurf.cli.app import Json, Model, Seed, app, bench, check_writable, console, write_json
-from timesurf.cli.data import fitted, load
+from timesurf.cli.app import Json, Model, Seed, app, bench, check_writable, console, one_of, write_json
+from timesurf.cli.data import load
+from timesurf.cli.preparing import fitted, for_stream, prepares
 from timesurf.cli.using import Decide, Sure
 from timesurf.errors import EventError
 from timesurf.io.receive import Datagrams
@@ -29,6 +30,7 @@ _QUIET = 1.0  # s between two lines about refused packets where there is no live
 
 
 @app.command()
+@prepares
 def stream(
     model: Model,
     source: Annotated[
@@ -43,7 +45,8 @@ def stream(
     if_behind: Annotated[
         str | None,
         typer.Option(
-            help="If events come too fast: block the source, or drop the oldest; default: drop for UDP, else block."
+            autocompletion=one_of("block", "drop"),
+            help="If events come too fast: block the source, or drop the oldest; default: drop for UDP, else block.",
         ),
     ] = None,
     backlog: Annotated[int, typer.Option(min=1, help="Events that may wait, at most.")] = 1 << 22,
@@ -52,10 +55,15 @@ def stream(
     ] = "1 h",
     on_jump: Annotated[
         str,
-        typer.Option(help="If two packets in a row are after such a jump, or over 1 s back: restart there, or refuse."),
+        typer.Option(
+            autocompletion=one_of("restart", "refuse"),
+            help="If two packets in a row are after such a jump, or over 1 s back: restart there, or refuse.",
+        ),
     ] = "restart",
     out: Annotated[Path | None, typer.Option(help="File for the adapted model.", dir_okay=False)] = None,
     json_file: Json = None,
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Run a model on a live stream and show event rate, kept events, S and the decision. Ctrl-C ends it.
 
@@ -76,7 +84,7 @@ def stream(
     times = {"vote_tau": vote_tau, "jump": jump}
     how: dict[str, Any] = {name: None if value == "never" else value for name, value in times.items()}
     session = Session(network, adapt=adapt, **how, on_jump=cast("Any", on_jump), decide=cast("Any", decide), sure=sure)
-    packets = _packets(source, network, refusals.add)
+    packets, prepare = _packets(source, network, refusals.add, given)
     # datagrams that are not read at once are lost as well, and not always counted
     policy: Any = if_behind or ("drop" if isinstance(packets, Datagrams) else "block")
     waiting = Backlog(packets, events=backlog, if_behind=policy)
@@ -96,7 +104,7 @@ def stream(
         ):
             if not console.is_terminal:
                 live.stop()
-            for decision in decisions(session, waiting, refusals, one_by_one=source == "-"):
+            for decision in decisions(session, waiting, refusals, one_by_one=source == "-", prepare=prepare):
                 view.update(decision)
     if refusals.count and not session.events:
         raise EventError(f"{source}: all packets were refused, {refusals.count:,}. The latest: {refusals.reason}")
@@ -143,17 +151,19 @@ def _occasional_line() -> Callable[[Any], None]:
     return report
 
 
-def _packets(source: str, network: Any, refuse: Any) -> Iterator[Any]:
-    """Packets as they arrive; recordings of an .npz file one after another, fitted to the network."""
+def _packets(source: str, network: Any, refuse: Any, given: dict[str, Any]) -> tuple[Iterator[Any], Any]:
+    """Packets as they arrive, and what prepares them, if anything does; recordings of an .npz file are prepared."""
     from timesurf.io import camera
 
     if source.endswith(".npz"):
-        return _one_after_another(fitted(load(source), network))
+        return _one_after_another(fitted(load(source, given=given), network, given, source)), None
     if len(network.field) > 2:
         raise EventError(
             f"{source} has events with x and y; the network has a field of {len(network.field)} dimensions."
         )
-    return camera.packets(source, refuse=refuse)
+    preparation = for_stream(network, given)
+    sensor = given.get("field") or network.preparation.field
+    return camera.packets(source, field=sensor, refuse=refuse), preparation and preparation.stream()
 
 
 def _one_after_another(recordings: Any) -> Iterator[Any]:

@@ -1,29 +1,56 @@
-"""`timesurf report`: a training run as one HTML page."""
+"""`timesurf report`: a training run, or a model on other data, as one HTML page."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from timesurf.cli.app import app, check_writable, console
+from timesurf.cli.app import TestSplit, app, check_writable, console
+from timesurf.cli.cutting import Every, Overlap, cut
+from timesurf.cli.data import load_test
+from timesurf.cli.preparing import fitted, prepares
+from timesurf.errors import SettingError
 
 
 @app.command()
+@prepares
 def report(
-    run: Annotated[Path, typer.Argument(help="The folder of a run, made by `timesurf train`.")],
+    run: Annotated[
+        Path, typer.Argument(help="The folder of a run, made by `timesurf train`; or a model, with --data.")
+    ],
+    data: Annotated[str | None, typer.Option(help="Report on these recordings instead of those held out.")] = None,
+    every: Every = None,
+    overlap: Overlap = 0.0,
+    split: TestSplit = None,
     out: Annotated[Path | None, typer.Option(help="File to write; default: RUN/report.html", dir_okay=False)] = None,
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Write one HTML file that shows what a network learned, its mistakes, and how it was trained.
 
-    Example: timesurf report digits.tsf.run
+    Example: timesurf report digits.tsf.run --data test.npz
     """
+    from timesurf import modelfile
     from timesurf import report as page
+    from timesurf.network import Network
     from timesurf.results import run as runs
 
     check_writable(out)
-    found = runs.read(run)
+    if modelfile.is_model(run):
+        if data is None:
+            raise SettingError(f"{run} is a model without recordings: give --data, or the folder of its run.")
+        network = Network.load(run)
+        found = runs.Run({"config": {"model": str(run)}, "history": network.history}, network, None)
+        out = out or run.with_suffix(".html")
+    else:
+        found = runs.read(run)
+    if data is not None:
+        recordings = fitted(load_test(data, split, given), found.network, given, data)
+        held = cut(recordings, every, overlap).recordings
+        found = replace(found, about=found.about | {"reported_on": data}, held_out=held)
     with console.status("Drawing ..."):
         written = page.write(found, out or run / "report.html")
-    console.print(f"Report written to {written}", highlight=False)
+    console.print(f"Report written to {written}: open it in a browser.", highlight=False)

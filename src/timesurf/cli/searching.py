@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,17 +10,41 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Config, Dask, Engine, Seed, Split, app, console, counted, write_json, write_plot
-from timesurf.cli.data import load, needs_labels, prepared
-from timesurf.errors import MissingEngineError, SettingError
+from timesurf.cli.app import (
+    Config,
+    Dask,
+    Engine,
+    Seed,
+    Split,
+    app,
+    console,
+    counted,
+    one_of,
+    progress,
+    say_next,
+    write_json,
+    write_plot,
+)
+from timesurf.cli.data import load, needs_labels
+from timesurf.cli.preparing import as_texts, for_training, prepares
+from timesurf.errors import SettingError
+from timesurf.storage.atomic import replacing
+from timesurf.transforms.preparation import Preparation
 
 
 @app.command()
+@prepares
 def search(
     data: Annotated[
         str | None, typer.Argument(help="Recordings, as `train` takes them; not needed with --preset sentences.")
     ] = None,
-    preset: Annotated[str, typer.Option(help="Default settings: camera, nmnist or sentences.")] = "camera",
+    preset: Annotated[
+        str,
+        typer.Option(
+            autocompletion=one_of("camera", "nmnist", "sentences"),
+            help="Default settings: camera, nmnist or sentences.",
+        ),
+    ] = "camera",
     out: Annotated[
         Path, typer.Option(help="Folder of the study (search.db) and of its results.", file_okay=False)
     ] = Path("search"),
@@ -27,7 +52,7 @@ def search(
         int, typer.Option(min=1, help="Trials in all, including those that the study already has.")
     ] = 100,
     minutes: Annotated[
-        float | None, typer.Option("--time", min=0, help="Start no trial after so many minutes.")
+        float | None, typer.Option("--time", min=0, help="Minutes for everything: trials, finalists and report.")
     ] = None,
     passes: Annotated[int | None, typer.Option(min=1, help="Passes of each trial; default: the preset's.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Vary only this: NAME. Repeat for more.")] = None,
@@ -59,18 +84,20 @@ def search(
     seed: Seed = 0,
     split: Split = "train",
     config: Config = None,
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Search for settings: high recording accuracy, few events kept. If interrupted, the same command continues.
 
     Example: timesurf search digits.npz --preset nmnist --trials 100 --out digits.search
     """
-    from timesurf import report
+    from timesurf import plots, report
     from timesurf import search as searching
     from timesurf.presets import named
     from timesurf.search.study import optuna, without_password
 
     optuna().logging.set_verbosity(optuna().logging.WARNING)
-    parts = _parts(data, preset, split, validation, held_out, recordings, seed)
+    parts, preparation = _parts(data, preset, split, validation, held_out, recordings, seed, given)
     out.mkdir(parents=True, exist_ok=True)
     with counted("searching") as counts:
 
@@ -88,12 +115,15 @@ def search(
             only=only or (), fix=_fixed(fix or [], named(preset, len(parts.learn))), vary=_varied(vary or []),
             storage=storage or _sqlite(out / "search.db"), name=name, engine=engine, threads=threads,
             jobs=jobs, dask=dask, grace=grace, networks=networks, report=report_trial,
+            progress=lambda done, total: counts(done, total, "training finalists"),
         )  # fmt: skip
     result = {"command": ["timesurf", *map(without_password, sys.argv[1:])], "data": data or "sentences", **result}
     _show(result)
     write_json(out / "search.json", result)
     console.print(f"Report written to {report.write_search(result, out / 'search.html')}", highlight=False)
-    _draw(out / "search.png", result)
+    write_plot(out / "search.png", lambda: plots.search(result), optional=True)
+    if "test" in result:
+        _leave(out, result["test"]["settings"], parts, preparation, given, seed, engine)
     if result["stopped"]:
         console.print("Stopped. The same command continues the search.", highlight=False)
         sys.exit(130)
@@ -108,7 +138,14 @@ def _sqlite(file: Path) -> str:
 
 
 def _parts(
-    data: str | None, preset: str, split: str, validation: float, held_out: float, recordings: int, seed: int
+    data: str | None,
+    preset: str,
+    split: str,
+    validation: float,
+    held_out: float,
+    recordings: int,
+    seed: int,
+    given: dict[str, Any],
 ) -> Any:
     from timesurf import search as searching
     from timesurf.learning.split import split as split_recordings
@@ -116,10 +153,10 @@ def _parts(
     if data is None:
         if preset != "sentences":
             raise SettingError("Give recordings to learn from: only --preset sentences generates its own.")
-        return searching.of_sentences(recordings, seed)
-    some = prepared(load(data, split), preset)
+        return searching.of_sentences(recordings, seed), Preparation()
+    preparation, some = for_training(load(data, split, given), given, preset)
     needs_labels(some, data)
-    return split_recordings(some, validation, held_out, seed)
+    return split_recordings(some, validation, held_out, seed), preparation
 
 
 def _fixed(texts: list[str], preset: Any) -> dict[str, Any]:
@@ -193,6 +230,30 @@ def _show(result: dict[str, Any]) -> None:
     console.print(f"\n{len(ended)} trials ({counts}{again}), {result['seconds']:.0f} s.", highlight=False)
 
 
+def _leave(
+    out: Path, settings: dict[str, Any], parts: Any, preparation: Any, given: dict[str, Any], seed: int, engine: str
+) -> None:
+    """Write the settings found as files that `train` takes, and a model trained with them."""
+    from timesurf.presets import from_dict
+    from timesurf.results.run import toml
+
+    found, model = from_dict(settings), out / "best.tsf"
+    config = {"preset": str(out.resolve() / "best.json"), "seed": seed} | as_texts(given)
+    for name, text in (("best.json", json.dumps(settings, indent=1)), ("best.toml", toml(config))):
+        with replacing(out / name) as file:
+            file.write((text + "\n").encode())
+    network = found.network(parts.learn, parts.learn.classes, seed, engine=engine)
+    network.preparation = preparation
+    with progress("training the model", 1, found.start) as report:
+        network.fit(
+            parts.learn, **found.training(), validation=parts.validation, if_diverged="back",
+            progress=lambda now: report(0, now),
+        )  # fmt: skip
+    network.save(model)
+    console.print(f"Model trained with the settings found: {model}", highlight=False)
+    say_next(f"timesurf train DATA --config {out / 'best.toml'} --model m.tsf", "trains with them on other data")
+
+
 def _changes(result: dict[str, Any], values: dict[str, Any], most: int = 3) -> str:
     """The settings that differ most from the defaults, as factors."""
     import math
@@ -204,13 +265,3 @@ def _changes(result: dict[str, Any], values: dict[str, Any], most: int = 3) -> s
     }
     far = sorted(factors, key=lambda name: -abs(math.log(factors[name])))[:most]
     return ", ".join(f"{name} x {factors[name]:.2g}" for name in far) or "none: the defaults"
-
-
-def _draw(path: Path, result: dict[str, Any]) -> None:
-    """The figure, if matplotlib is installed: the search itself does not need it."""
-    from timesurf import plots
-
-    try:
-        write_plot(path, lambda: plots.search(result))
-    except MissingEngineError as error:
-        console.print(f"No figure was drawn. {error}", highlight=False)

@@ -1,8 +1,7 @@
-"""`timesurf evaluate`, `predict` and `inspect`: use a network, and look at it."""
+"""`timesurf evaluate` and `inspect`: how well a network does, and what it is."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, cast
 
 import numpy as np
@@ -10,24 +9,27 @@ import typer
 from rich.table import Table
 
 from timesurf.cli.app import (
-    Dask,
     Data,
     Engine,
     Json,
     Model,
     Split,
+    TestSplit,
     app,
     check_writable,
     console,
-    counted,
     in_parts,
+    say_next,
     write_json,
 )
-from timesurf.cli.data import fitted, load, needs_labels
+from timesurf.cli.cutting import Every, Overlap, cut
+from timesurf.cli.data import load, load_test
+from timesurf.cli.preparing import fitted, prepares
 from timesurf.cli.terminal import bold
-from timesurf.errors import EventError, SettingError
+from timesurf.cli.wording import count
+from timesurf.errors import EventError
 from timesurf.events import Recordings
-from timesurf.storage.atomic import replacing
+from timesurf.transforms.preparation import Preparation
 
 Decide = Annotated[
     str | None,
@@ -37,8 +39,9 @@ Sure = Annotated[
     float | None,
     typer.Option(min=0.01, max=1, help="Decide as soon as the probability of a class reaches this level, as 0.95."),
 ]
-_SHOWN = 10  # files that could not be read, or mistakes, at most
-_MATRIX = 40  # classes in a confusion matrix, at most
+_SHOWN = 10  # mistakes, at most
+_MATRIX = 15  # classes in a confusion matrix, at most
+_CELL = 3  # columns of a terminal that a cell takes beside its text
 _FIGURES = {
     "recording_accuracy": "recording accuracy",
     "event_accuracy": "event accuracy",
@@ -71,19 +74,22 @@ def shown(result: dict[str, Any]) -> Table:
 
 
 def _confusion(names: list[str], counts: Any) -> Table:
-    """The confusion matrix from `metrics.confusion_counts`; of many classes, the most frequent mistakes."""
+    """The confusion matrix from `metrics.confusion_counts`; where it would not fit, the most frequent mistakes."""
     from timesurf import metrics
 
-    if len(names) > _MATRIX:
+    columns = ["", *names, "silent"]
+    width = sum(max(len(name), 3) + _CELL for name in columns) + max(map(len, names)) + 1
+    if len(names) > _MATRIX or width > console.width:
         table = Table("true class", "predicted class", "recordings", title="The most frequent mistakes")
         wrong = counts[counts[:, 0] != counts[:, 1]]
         for true, decided, n in wrong[np.argsort(-wrong[:, 2], kind="stable")][:_SHOWN].tolist():
             table.add_row(names[true], [*names, "silent"][decided], f"{n:,}")
+        if not len(wrong):
+            table.title = "No mistakes"
         return table
     table = Table(title="Recordings by true class (rows) and predicted class (columns)")
-    table.add_column("")
-    for name in [*names, "silent"]:
-        table.add_column(name, justify="right")
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
     for true, name in enumerate(names):
         row = dict(counts[counts[:, 0] == true, 1:].tolist())
         table.add_row(name, *(str(row.get(decided, ".")) for decided in [*range(len(names)), metrics.SILENT]))
@@ -91,15 +97,20 @@ def _confusion(names: list[str], counts: Any) -> Table:
 
 
 @app.command()
+@prepares
 def evaluate(
     model: Model,
     data: Data,
-    split: Split = "train",
+    every: Every = None,
+    overlap: Overlap = 0.0,
+    split: TestSplit = None,
     decide: Decide = None,
     engine: Engine = "cpu",
     json_file: Json = None,
+    *,
+    given: dict[str, Any],
 ) -> None:
-    """Measure the accuracy of a model on labelled recordings.
+    """Measure the accuracy of a model on labelled recordings: of the test split, where the data has one.
 
     Example: timesurf evaluate digits.tsf more-digits.npz --json figures.json
     """
@@ -109,10 +120,12 @@ def evaluate(
     check_writable(json_file)
     network = Network.load(model, engine=engine)
     network.decides = cast(Any, decide)
-    recordings = fitted(load(data, split), network)
-    needs_labels(recordings, data)
+    recordings = cut(fitted(load_test(data, split, given), network, given, data), every, overlap).recordings
     if not recordings.labelled.any():
-        raise EventError(f"{data}: no recording has a label to compare with; `timesurf predict` needs none.")
+        raise EventError(
+            f"{data} has no labels to compare with: give an .npz with labels, or a folder with one folder per class. "
+            f"`timesurf predict {model} {data}` needs none."
+        )
     outcome = in_parts("classifying", recordings, network.infer)
     result = figures(network, recordings, outcome)
     console.print(shown(result), highlight=False)
@@ -120,92 +133,24 @@ def evaluate(
     counts = metrics.confusion_counts(outcome.votes, label, outcome.evidence)
     console.print(_confusion([str(name) for name in classes], counts), highlight=False)
     confusion = [[classes[true], [*classes, None][decided], n] for true, decided, n in counts.tolist()]
+    if len(set(counts[:, 1].tolist())) == 1 < len(set(counts[:, 0].tolist())):
+        console.print(
+            "All recordings get one class: the network has not learned to distinguish them. `timesurf train` without "
+            "--preset chooses settings from the data.",
+            highlight=False,
+        )
     write_json(json_file, result | {"confusion": confusion, "model": str(model), "data": data})
+    say_next(f"timesurf predict {model} DATA", "classifies recordings without labels")
 
 
 @app.command()
-def predict(
-    model: Model,
-    data: Data,
-    out: Annotated[
-        str, typer.Option("--out", help="A CSV file of decisions, one row per recording; with --dask a folder.")
-    ],
-    split: Split = "train",
-    decide: Decide = None,
-    sure: Sure = None,
-    engine: Engine = "cpu",
-    dask: Dask = None,
-) -> None:
-    """Classify recordings: class, confidence, and the votes and the probability of every class.
-
-    With --sure a recording is read only until the probability of a class reaches that level: the table then gives the
-    events and the time that this took, and the accuracy and the mean share of events used are printed.
-
-    With --dask every file in a folder or bucket is classified, on many workers, and written as Parquet. If interrupted,
-    the same command continues; run again later, it adds new files.
-
-    Example: timesurf predict digits.tsf unknown.npz --out decisions.csv
-    """
-    from timesurf.network import Network
-    from timesurf.results.decisions import as_csv, columns
-
-    network = Network.load(model, engine=engine)
-    network.decides = cast(Any, decide)
-    if dask is not None:
-        if split != "train" or sure is not None:
-            raise SettingError("--dask classifies every file of a folder, to its end: leave out --split and --sure.")
-        _predict_files(dask, network, data, out)
-        return
-    check_writable(Path(out))
-    recordings = fitted(load(data, split), network)
-    if sure is not None:
-        table = _until_sure(network, recordings, sure)
-    else:
-        table = columns(network, recordings, in_parts("classifying", recordings, network.infer))
-    if recordings.labels is None:
-        del table["label"]
-    with replacing(out) as file:
-        file.write(as_csv(table).encode(errors="backslashreplace"))
-    console.print(f"{len(recordings):,} decisions written to {out}", highlight=False)
-
-
-def _until_sure(network: Any, recordings: Recordings, sure: float) -> dict[str, list[Any]]:
-    """Columns of early decisions; what they took is printed."""
-    from timesurf.live.early import columns, early
-
-    with counted("classifying") as report:
-        found = early(network, recordings, sure, progress=report)
-    label = network.class_numbers(recordings)
-    known = label >= 0
-    right = f"recording accuracy {(found.classes == label)[known].mean():.1%}; " if known.any() else ""
-    console.print(
-        f"{right}{found.share.mean():.1%} of a recording's events used on average; "
-        f"{int(found.sure.sum()):,} of {len(recordings):,} recordings were sure before their end",
-        highlight=False,
-    )
-    return columns(network, recordings, found)
-
-
-def _predict_files(dask: str, network: Any, data: str, out: str) -> None:
-    """Classify all files of a folder or bucket, and show what was done."""
-    from timesurf.engines.dask import cluster
-    from timesurf.results import many_files
-
-    with cluster.connect(dask) as client, counted("files") as report:
-        summary = many_files.predict_files(client, network, data, out, progress=report)
-    new = f"{summary.recordings:,} decisions on {summary.events:,} events written to {out}"
-    before = f"; {summary.before:,} of {summary.files:,} files were done before" if summary.before else ""
-    console.print(new + before, highlight=False)
-    for name, why in list(summary.failed.items())[:_SHOWN]:
-        console.print(bold(name, f": {why}", "bold red"))
-    if summary.failed:
-        console.print(f"{len(summary.failed):,} files could not be read; the same command tries them again.")
-        raise typer.Exit(1)
-
-
-@app.command()
+@prepares
 def inspect(
-    what: Annotated[str, typer.Argument(help="A model file, or data.")], split: Split = "train", json_file: Json = None
+    what: Annotated[str, typer.Argument(help="A model file, or data.")],
+    split: Split = "train",
+    json_file: Json = None,
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Show what a model file, or data, contains.
 
@@ -213,7 +158,7 @@ def inspect(
     """
     from timesurf import modelfile
 
-    result = _model(what) if modelfile.is_model(what) else _recordings(load(what, split))
+    result = _model(what) if modelfile.is_model(what) else _recordings(Preparation(**given)(load(what, split, given)))
     for name, value in result.items():
         console.print(bold(name, "" if isinstance(value, list) else f"  {value}"))
         for line in value if isinstance(value, list) else []:
@@ -238,6 +183,7 @@ def _model(path: str) -> dict[str, Any]:
         "network": repr(network).splitlines(),
         "classes": ", ".join(map(str, network.classes)),
         "thresholds": thresholds,
+        "preparation": str(network.preparation),
         "rule": ", ".join(f"{name} {value}" for name, value in network.rule.to_dict().items()),
         "passes": len(network.history),
         "last pass": ", ".join(f"{name} {value:.4g}" for name, value in last.items()) or "none",
@@ -253,7 +199,7 @@ def _recordings(recordings: Recordings) -> dict[str, Any]:
     result: dict[str, Any] = {
         "recordings": f"{len(recordings):,}",
         "events": f"{int(counts.sum()):,} ({counts.min():,} to {counts.max():,} per recording)",
-        "field": " x ".join(map(str, recordings.field)) + f", {recordings.polarities} polarities",
+        "field": " x ".join(map(str, recordings.field)) + f", {count(recordings.polarities, 'polarity')}",
         "duration": f"{length.min():.3g} to {length.max():.3g} s" if some.any() else "no events",
     }
     if recordings.labels is not None:

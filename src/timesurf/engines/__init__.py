@@ -200,11 +200,14 @@ def load(name: str | Engine) -> Engine:
     if name not in ENGINES:
         raise SettingError(f"engine = {name!r} is unknown. Choose auto or one of {', '.join(ENGINES)}.")
     try:
-        return cast(Engine, importlib.import_module(ENGINES[name]))
+        found = cast(Engine, importlib.import_module(ENGINES[name]))
     except ImportError as error:
         raise MissingEngineError(
             f"engine {name!r} cannot run here: {error}. Install what is missing, or use engine='cpu'."
         ) from error
+    if name == "cuda" and not has_gpu():
+        raise MissingEngineError("engine 'cuda' cannot run here: CuPy finds no NVIDIA GPU. Use engine='cpu'.")
+    return found
 
 
 def choose(name: str | Engine, stages: Stages, *, online: bool = False) -> Engine:

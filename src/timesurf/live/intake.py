@@ -41,7 +41,12 @@ class Refusals:
 
 
 def decisions(
-    session: Session, packets: Iterable[Any], refusals: Refusals, *, one_by_one: bool = False
+    session: Session,
+    packets: Iterable[Any],
+    refusals: Refusals,
+    *,
+    one_by_one: bool = False,
+    prepare: Callable[[Any], Any] | None = None,
 ) -> Iterator[Decision]:
     """The decision of a session after every packet that it accepts.
 
@@ -56,6 +61,8 @@ def decisions(
     one_by_one : bool
         Whether events were sent one by one, and a packet is only what was read at once: then an event that is not
         valid is refused alone, and the others of its packet are not.
+    prepare : callable, optional
+        What each packet goes through first, see `Preparation.stream`.
 
     Yields
     ------
@@ -77,13 +84,13 @@ def decisions(
     """
     for packet in packets:
         try:
-            decision = _taken(session, packet)
+            decision = _taken(session, packet if prepare is None else prepare(packet))
         except EventError as error:
             if not one_by_one or len(packet) == 1:
                 refusals.add(str(error))
             else:
                 events = (packet[i : i + 1] for i in range(len(packet)))
-                yield from decisions(session, events, refusals)
+                yield from decisions(session, events, refusals, prepare=prepare)
         else:
             yield decision
 

@@ -7,6 +7,7 @@ events         `space_time`, `kept`, `surface`
 a network      `centroids`, `centroid`, `thresholds`
 its decisions  `separability`, `decision`, `confusion`, `matrix`, `early`, `learning_curves`
 an animation   `animate`
+pieces         `timeline`: a whole figure
 benchmarks     `compare_features`, `continual`, `digits`, `growth`, `incremental`,
                `scaling`, `search`: each makes a whole figure
 =============  =============================================================================
@@ -31,6 +32,7 @@ from timesurf.plots.tables import (
     incremental,
     scaling,
 )
+from timesurf.plots.timeline import timeline
 
 __all__ = [
     "animate",
@@ -54,4 +56,5 @@ __all__ = [
     "space_time",
     "surface",
     "thresholds",
+    "timeline",
 ]

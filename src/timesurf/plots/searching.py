@@ -57,6 +57,7 @@ def _trade(ax: Axes, result: dict[str, Any]) -> None:
     if found:
         ax.scatter(*_points(found[:1]), s=130, color=style.ORANGE, marker="*", label="chosen", zorder=3)
     ax.set(xlabel="events kept, %", ylabel="recording accuracy, %", title="trials")
+    ax.ticklabel_format(useOffset=False, style="plain")
     ax.legend(fontsize=8)
 
 
@@ -82,6 +83,7 @@ def _history(ax: Axes, rows: list[dict[str, Any]]) -> None:
             axis.step(at, 100 * values, where="post", **style.line(n))
             axis.set_ylabel(f"{what}, %", color=style.COLOURS[n])
             axis.set_ymargin(0.2)
+            axis.ticklabel_format(axis="y", useOffset=False, style="plain")
     ax.set(xlabel="trials", ylim=(-3, 103), title="the best so far")
 
 

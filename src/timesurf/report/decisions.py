@@ -12,10 +12,12 @@ from timesurf import metrics
 from timesurf.plots.running import settled, shares_so_far
 from timesurf.report import pictures
 from timesurf.report.findings import Array, Evaluated, Findings, field_map
-from timesurf.report.markup import Html, count, escaped, figure, joined, left_out, percent, scrolling, tag
+from timesurf.report.markup import Html, count, escaped, figure, joined, left_out, percent, scrolling, table, tag
 from timesurf.report.pictures import Curve
 
-_ROWS = 40  # classes in a matrix or in bars, at most
+_ROWS = 40  # classes in bars, at most
+_MATRIX = 15  # classes in a matrix, at most: a larger one is mostly empty cells
+_MISTAKES = 25  # in a list of them, at most
 _NAMED = 6  # classes with a curve
 _POINTS = 900  # events of a recording that are drawn, at most
 _MOMENTS = 120  # points of a decision curve that are drawn, at most
@@ -48,14 +50,28 @@ def confusions(found: Findings) -> Html:
         return Html()
     what = evaluated.outcome.votes, evaluated.label, evaluated.outcome.evidence
     top = _most_confused(found.classes, metrics.confusion_counts(*what))
-    if len(found.classes) > _ROWS:
-        return tag("p", f"{len(found.classes):,} classes are too many for a matrix. ", top)
+    if len(found.classes) > _MATRIX:
+        return joined([tag("p", top), _mistakes(found.classes, metrics.confusion_counts(*what))])
     counts = metrics.confusion(*what)
     how = (
         "Rows are true classes, columns predicted ones. Blue cells are correct, orange cells mistakes; the stronger "
         "the colour, the larger the share of the row."
     )
     return figure("Confusion matrix", joined([_matrix(found.classes, counts), tag("p", top)]), how)
+
+
+def _mistakes(classes: Sequence[str], counts: Array) -> Html:
+    """The most frequent mistakes as a list, from `metrics.confusion_counts`."""
+    wrong = counts[counts[:, 0] != counts[:, 1]]
+    if not len(wrong):
+        return Html()
+    of = np.bincount(counts[:, 0], weights=counts[:, 2], minlength=len(classes))
+    most = wrong[np.argsort(-wrong[:, 2], kind="stable")[:_MISTAKES]].tolist()
+    rows = [
+        (classes[i], "none" if j == metrics.SILENT else classes[j], f"{n:,}", percent(n / of[i])) for i, j, n in most
+    ]
+    how = f"The {len(most):,} most frequent of {count(len(wrong), 'kind')} of mistakes; shares are of the true class."
+    return figure("Mistakes", table(("true class", "predicted", "recordings", "share"), rows), how)
 
 
 def _matrix(classes: Sequence[str], counts: Array) -> Html:

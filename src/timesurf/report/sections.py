@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Iterable
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,21 @@ _NOTHING_HELD_OUT = (
 
 
 def title(found: Findings) -> str:
-    """Title of the page."""
-    return f"Training run: {_accuracy(found) or count(len(found.classes), 'class', 'classes')}"
+    """Title of the page: data, model, date, and how well it does."""
+    return f"{_named(found)}: {_accuracy(found) or count(len(found.classes), 'class', 'classes')}"
+
+
+def _named(found: Findings) -> str:
+    """Which data, which model, and when, as far as the run says."""
+    about = found.run.about
+    data, config = about.get("data"), about.get("config")
+    names = (
+        about.get("reported_on") or (data.get("name") if isinstance(data, dict) else None),
+        config.get("model") if isinstance(config, dict) else None,
+    )
+    known = [PurePath(name).name or name for name in names if isinstance(name, str) and name]
+    when = about.get("when")
+    return ", ".join([*known, *([when[:10]] if isinstance(when, str) else [])]) or "Training run"
 
 
 def heading(found: Findings) -> Html:
@@ -42,7 +56,7 @@ def heading(found: Findings) -> Html:
     classes, polarities = len(found.classes), network.polarities
     about = f"{count(classes, 'class', 'classes')}, field {field}, {count(polarities, 'polarity', 'polarities')}"
     layers = tag("ol", *(tag("li", str(stage)) for stage in network.stages), class_="layers")
-    return joined([tag("h1", "Training run"), tag("p", about), layers, *missing(found)])
+    return joined([tag("h1", _named(found)), tag("p", about), layers, *missing(found)])
 
 
 def missing(found: Findings) -> list[Html]:
@@ -63,6 +77,14 @@ def _not_evaluated(evaluated: Evaluated | None) -> str:
     return f"{unknown:,} of the {every:,} held-out recordings have no label: {rest}" if unknown else ""
 
 
+def _whose(found: Findings) -> str:
+    """Which recordings the figures are of."""
+    other = found.run.about.get("reported_on")
+    if isinstance(other, str):
+        return f"of {other}"
+    return "held out" if found.evaluated else "evaluated"
+
+
 def _accuracy(found: Findings) -> str:
     """The recording accuracy in words; nothing if it is unknown."""
     return _maybe(found.figures.get("recording_accuracy"), lambda share: f"recording accuracy {percent(share)}")
@@ -80,7 +102,7 @@ def headline(found: Findings) -> Html:
         ("kept", _maybe(figures.get("kept"), percent), "share of input events that are output"),
         ("calibration error", _maybe(figures.get("calibration_error"), percent), "of probabilities, expected"),
         ("silent", _maybe(figures.get("silent"), _counted), "recordings without output events"),
-        ("recordings", _maybe(figures.get("recordings"), _counted), "held out" if found.evaluated else "evaluated"),
+        ("recordings", _maybe(figures.get("recordings"), _counted), _whose(found)),
         ("events", _maybe(figures.get("events"), _counted), "in these recordings"),
         ("training time", _maybe(seconds, _duration), count(len(found.history), "pass", "passes")),
     ]

@@ -8,7 +8,6 @@ that have been done are skipped: an interrupted run continues, and a run over a 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import uuid
 from collections import deque
@@ -22,7 +21,7 @@ from typing import Any
 from timesurf.datasets import sources
 from timesurf.errors import EventError, MissingEngineError, ModelFileError, TimesurfError
 from timesurf.network import Network
-from timesurf.results.decisions import columns
+from timesurf.results.decisions import as_parquet, columns
 from timesurf.storage import remote
 from timesurf.storage.atomic import replacing
 
@@ -225,7 +224,7 @@ def _decide(network: Network, root: str, store: _Store, names: list[str]) -> tup
 
 def _one(network: Network, place: str) -> dict[str, list[Any]]:
     """Decisions on the recordings of one file."""
-    recordings = sources.fitted(sources.load(place), network.field, network.polarities)
+    recordings = sources.fitted(sources.load(place), network.field, network.polarities, network.preparation)
     return columns(network, recordings, network.infer(recordings))
 
 
@@ -272,19 +271,8 @@ class _Store:
 
     def write(self, name: str, table: dict[str, list[Any]]) -> None:
         """Write the decisions on one file of recordings."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        types = {column: pa.int64() for column in table} | {"confidence": pa.float64()}
-        types |= dict.fromkeys(("label", "decision"), pa.string())
-        arrays = {"file": pa.array([name] * len(table["recording"]), pa.string())}
-        for column, values in table.items():
-            text = types[column] == pa.string()
-            plain = [None if value is None else str(value) for value in values] if text else values
-            arrays[column] = pa.array(plain, types[column])
-        buffer = io.BytesIO()
-        pq.write_table(pa.table(arrays), buffer)
-        self._write(part(name), buffer.getvalue())
+        table = {"file": [name] * len(table["recording"]), **table}
+        self._write(part(name), as_parquet(table))
 
     def _read(self, name: str) -> bytes | None:
         """The content of a file, None if there is no such file."""
@@ -312,6 +300,6 @@ class _Store:
 
 def _fingerprint(network: Network) -> str:
     """A short name for this network: layers, classes, every bit of its parameters, and how it decides."""
-    how = f"{network.decides} {network.calibration}"
+    how = f"{network.decides} {network.calibration} {network.preparation}"
     about = f"{network!r} {network.classes.tolist()} {network.parameters.digest()} {how}"
     return hashlib.sha256(about.encode()).hexdigest()[:16]

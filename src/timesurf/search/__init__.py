@@ -16,8 +16,9 @@ file           what it does
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -73,6 +74,7 @@ def run(
     networks: int = 5,
     best: int = 5,
     report: Report | None = None,
+    progress: Callable[[int, int], None] = lambda done, networks: None,
 ) -> dict[str, Any]:
     """Search around a preset, then train the best settings and the preset's own anew and report on recordings held out.
 
@@ -85,7 +87,8 @@ def run(
     trials : int
         In all, pruned ones among them; an existing study is continued until it has so many.
     minutes : float, optional
-        Start no trial after this time.
+        For trials, finalists and report together, as long as their trainings take what those before them took. Too
+        short for all `networks`, fewer judge; too short for anything, the defaults are still tried.
     seed : int
         Of the suggestions and of every network. With one job the same seed gives the same trials, interrupted or not.
     passes : int, optional
@@ -108,6 +111,8 @@ def run(
         How many of the best trials are finalists, beside the defaults.
     report : callable, optional
         Called with every trial that ends here, how many are done, and whether it is on the front.
+    progress : callable, optional
+        Called after each network of the finalists and of the report, with how many are trained and how many there are.
 
     Returns
     -------
@@ -132,15 +137,42 @@ def run(
     problem = {"preset": space.preset.to_dict(), "space": space.to_dict(), "data": _described(parts), "seed": seed}
     tasks = [Task(parts.learn, judge, engine, threads) for judge in _judges(parts)]
     study = Study(space, problem, tasks[0].chance, storage, name)
-    seconds = None if minutes is None else 60 * minutes
-    trying = partial(study.run, trials=trials, seed=seed, seconds=seconds, grace=grace, report=report)
+    clock = Clock(study, jobs, None if minutes is None else 60 * minutes, best + 1)
+    trying = partial(study.run, trials=trials, seed=seed, late=clock.late, grace=grace, report=report)
     choosing, reporting = (partial(workers, task, jobs, dask) for task in tasks)
-    found = _searched(study, trying, choosing, reporting, best, range(seed + 1, seed + 1 + networks))
+    found = _searched(study, trying, choosing, reporting, best, seed + 1, partial(clock.fit, networks), progress)
     settings = {
         "trials": trials, "name": name, "engine": engine, "threads": threads, "jobs": jobs, "networks": networks,
     }  # fmt: skip
     found |= _summary(study, seed)
     return found | {"settings": settings | problem, "machine": about, "seconds": time.perf_counter() - began}
+
+
+class Clock:
+    """How much of the time for a search is left, if what is to come takes as long as what was."""
+
+    def __init__(self, study: Study, jobs: int, seconds: float | None, finalists: int) -> None:
+        self._study, self._jobs, self._seconds = study, jobs, seconds
+        self._finalists, self._began = finalists, time.monotonic()
+
+    def late(self) -> bool:
+        """Whether another trial, the finalists and the report would not be done in time, with one network each."""
+        return self._seconds is not None and self._left() < self._training() * (1 + (self._finalists + 2) / self._jobs)
+
+    def fit(self, networks: int) -> int:
+        """How many networks can judge each finalist and report on the best: at least one, at most so many."""
+        if self._seconds is None:
+            return networks
+        each = self._training() * (self._finalists + 2) / self._jobs
+        return min(max(int(self._left() / max(each, 1e-9)), 1), networks)
+
+    def _left(self) -> float:
+        return (self._seconds or 0.0) - (time.monotonic() - self._began)
+
+    def _training(self) -> float:
+        """Seconds that a whole trial took on average; 0 before the first."""
+        took = [row["seconds"] for row in self._study.rows() if row["ended"] == "whole"]
+        return float(np.mean(took)) if took else 0.0
 
 
 def _of_passes(preset: Preset, passes: int | None) -> Preset:
@@ -171,25 +203,36 @@ def _searched(
     choosing: Crew,
     reporting: Crew,
     best: int,
-    seeds: range,
+    seed: int,
+    fit: Callable[[], int],
+    progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
     """Run the trials, then the finalists, then the report; after Ctrl-C, as far as it came.
 
-    The networks of the report have as many seeds, those that follow `seeds`.
+    The networks of the finalists have seeds from `seed` on, those of the report the seeds that follow.
     """
     ends: dict[str, Any] = {}
     try:
         with choosing() as crew:
             complete = trying(crew)
             if complete:
-                ends["finalists"] = _finals(crew, study, best, seeds)
+                seeds = range(seed, seed + fit())
+                values = findings.finalists(study.rows(), study.space, best)
+                total = (len(values) + 2) * len(seeds)
+                counted = partial(_count, itertools.count(1), total, progress)
+                ends["finalists"] = _finals(crew, study, values, seeds, counted)
         if complete:
             with reporting() as crew:
                 later = range(seeds.stop, seeds.stop + len(seeds))
-                ends["test"] = _reported(crew, study.space, ends["finalists"], later)
+                ends["test"] = _reported(crew, study.space, ends["finalists"], later, counted)
     except KeyboardInterrupt:
         complete = False
     return ends | {"stopped": not complete}
+
+
+def _count(done: Iterator[int], total: int, progress: Callable[[int, int], None]) -> None:
+    """Report that one more network is trained."""
+    progress(next(done), total)
 
 
 def _summary(study: Study, seed: int) -> dict[str, Any]:
@@ -201,21 +244,24 @@ def _summary(study: Study, seed: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _finals(crew: Workers, study: Study, best: int, seeds: range) -> list[dict[str, Any]]:
+def _finals(
+    crew: Workers, study: Study, values: list[dict[str, Value]], seeds: range, counted: Callable[[], None]
+) -> list[dict[str, Any]]:
     """Figures of the defaults, first, and of the best trials, from networks with new seeds; and which is chosen."""
-    values = findings.finalists(study.rows(), study.space, best)
-    figures = findings.judged(crew, [study.space.settings(some) for some in values], seeds)
+    figures = findings.judged(crew, [study.space.settings(some) for some in values], seeds, counted)
     winner = findings.chosen(figures)
     return [
         {"values": some, **of, "chosen": n == winner} for n, (some, of) in enumerate(zip(values, figures, strict=True))
     ]
 
 
-def _reported(crew: Workers, space: Space, finalists: list[dict[str, Any]], seeds: range) -> dict[str, Any]:
+def _reported(
+    crew: Workers, space: Space, finalists: list[dict[str, Any]], seeds: range, counted: Callable[[], None]
+) -> dict[str, Any]:
     """The chosen settings and the defaults, on recordings and with seeds that had no part in choosing."""
     values = next(one["values"] for one in finalists if one["chosen"])
     winner = space.settings(values)
-    defaults, chosen = findings.judged(crew, [space.preset, winner], seeds)
+    defaults, chosen = findings.judged(crew, [space.preset, winner], seeds, counted)
     gains = findings.gains(chosen, defaults)
     return {
         "values": values, "settings": winner.to_dict(), "defaults": defaults, "chosen": chosen, "gains": gains,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -63,12 +64,17 @@ def finalists(rows: list[Row], space: Space, number: int) -> list[dict[str, Valu
     return found
 
 
-def judged(workers: Workers, settings: list[Preset], seeds: range) -> list[Figures]:
-    """Figures of each of some settings, one network per seed."""
+def judged(
+    workers: Workers, settings: list[Preset], seeds: range, counted: Callable[[], None] = lambda: None
+) -> list[Figures]:
+    """Figures of each of some settings, one network per seed; `counted` is called after each network."""
     started = [[workers.submit(preset, seed) for seed in seeds] for preset in settings]
     found = []
     for networks in started:
-        ended = [network.result() for network in networks]
+        ended = []
+        for network in networks:
+            ended.append(network.result())
+            counted()
         found.append(
             {
                 "recording_accuracy": [one.recording_accuracy[-1] for one in ended],

@@ -214,7 +214,7 @@ class Study:
         *,
         trials: int,
         seed: int = 0,
-        seconds: float | None = None,
+        late: Callable[[], bool] = lambda: False,
         grace: float = 60.0,
         report: Report | None = None,
     ) -> bool:
@@ -228,8 +228,8 @@ class Study:
             How many there should be in the end.
         seed : int
             Of the suggestions and of every network.
-        seconds : float, optional
-            Start no trial after this time.
+        late : callable
+            Whether it is too late to start another trial; the first, the defaults, is always run.
         grace : float
             Seconds without a heartbeat after which a trial of another machine is taken for dead; on this machine it is
             as soon as its process has ended.
@@ -241,7 +241,7 @@ class Study:
         bool
             False if Ctrl-C ended it early.
         """
-        began, mine, watch = time.monotonic(), dict[Future[Measured], Any](), _Watch(grace)
+        mine, watch = dict[Future[Measured], Any](), _Watch(grace)
         pulse = 0
         try:
             while True:
@@ -254,15 +254,15 @@ class Study:
                     time.sleep(_POLL)  # its owner is about to be written, or its process has died
                     continue
                 running, done = len(self._trials("RUNNING")), len(self._trials("COMPLETE", "PRUNED"))
-                late = seconds is not None and time.monotonic() - began >= seconds
-                for _ in range(0 if late else min(workers.jobs - len(mine), trials - done - running)):
+                over = done > 0 and late()
+                for _ in range(0 if over else min(workers.jobs - len(mine), trials - done - running)):
                     trial = self.ask(seed)
                     if self._place(trial) >= trials:  # another process asked at the same moment
                         self.give_back(trial)
                         break
                     mine[workers.submit(self.space.settings(trial.params), seed, self.bars())] = trial
                 if not mine:
-                    if late or not running:
+                    if over or not running:
                         return True
                     time.sleep(_POLL)  # other processes run the last trials; if these die, they are run here
                     continue

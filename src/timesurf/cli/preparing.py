@@ -1,0 +1,173 @@
+"""The preparation of events as options: the same ones on every command that reads events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from timesurf.cli.app import console, one_of
+from timesurf.cli.options import extended
+from timesurf.cli.wording import count
+from timesurf.errors import SettingError
+from timesurf.events import Recordings
+from timesurf.transforms.preparation import Preparation
+
+_PANEL = "Preparation of events (kept in the model, and repeated wherever it is used)"
+_SIZE = r"\d+(?:x\d+)*"
+_BOX = re.compile(rf"({_SIZE})((?:\+\d+)*)")
+
+
+def _option(help_text: str, **more: Any) -> Any:
+    return Annotated[str | None, typer.Option(help=help_text, rich_help_panel=_PANEL, show_default=False, **more)]
+
+
+_OPTIONS: dict[str, Any] = {
+    "field": _option("Size of the sensor, such as 346x260, where the data does not state it."),
+    "crop": _option("Use a box of the sensor: 128x128 in its middle, or 128x128+10+20, from the pixel (10, 20) on."),
+    "polarity": _option(
+        "merge: take on and off events for one; on, or off: use only these.",
+        autocompletion=one_of("merge", "on", "off"),
+    ),
+    "hot_pixels": _option("Leave out pixels while they fire more often than this per second, such as 200."),
+    "denoise": _option("Leave out events that no neighbour supports within this time, such as '5 ms'."),
+    "downsample": _option("Pixels that become one, along each side: 4, or 4x2."),
+}
+
+
+def prepares(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a preparation; its parameter `given` gets them as settings of `Preparation`."""
+    return extended(command, _OPTIONS, lambda own, found: command(**own, given=parsed(found)), hidden=("given",))
+
+
+def parsed(texts: dict[str, str | None]) -> dict[str, Any]:
+    """Settings of a `Preparation` from the texts of options; those that are not given are left out.
+
+    Examples
+    --------
+    >>> parsed({"crop": "28x28+3+3", "downsample": "2", "denoise": None})
+    {'crop': (28, 28), 'corner': (3, 3), 'downsample': (2,)}
+
+    """
+    found: dict[str, Any] = {}
+    for name, text in texts.items():
+        if text is None:
+            continue
+        option, text = f"--{name.replace('_', '-')}", str(text).strip()
+        if name in ("field", "downsample"):
+            if not re.fullmatch(_SIZE, text):
+                raise SettingError(
+                    f"{option} {text}: whole numbers are needed, such as {'346x260' if name == 'field' else '4'}."
+                )
+            found[name] = _whole(text, "x")
+        elif name == "crop":
+            box = _BOX.fullmatch(text)
+            if not box:
+                raise SettingError(
+                    f"{option} {text}: a box is needed, such as 128x128, or 128x128+10+20 with its corner."
+                )
+            found[name] = _whole(box[1], "x")
+            if box[2]:
+                found["corner"] = _whole(box[2][1:], "+")
+        elif name == "hot_pixels":
+            try:
+                found[name] = float(text)
+            except ValueError:
+                raise SettingError(f"{option} {text}: a number of events per second is needed, such as 200.") from None
+        else:
+            found[name] = text
+    Preparation(**found)  # refuses what is not valid before anything is read
+    return found
+
+
+def as_texts(given: dict[str, Any]) -> dict[str, str]:
+    """The texts of options that `parsed` makes these settings from.
+
+    Examples
+    --------
+    >>> as_texts({"crop": (28, 28), "corner": (3, 3), "polarity": "merge"})
+    {'crop': '28x28+3+3', 'polarity': 'merge'}
+
+    """
+    texts = {name: _sized(of, "x") if isinstance(of, tuple) else str(of) for name, of in given.items()}
+    corner = "".join(f"+{n}" for n in given.get("corner", ()))
+    texts.pop("corner", None)
+    return texts | ({"crop": texts["crop"] + corner} if corner else {})
+
+
+def _whole(text: str, between: str) -> tuple[int, ...]:
+    return tuple(int(number[:12]) for number in text.split(between))
+
+
+def for_training(recordings: Recordings, given: dict[str, Any], preset: str) -> tuple[Preparation, Recordings]:
+    """What recordings to learn from go through, and what comes out: as given, or as the preset's paper has it."""
+    from timesurf.datasets import nmnist
+
+    preparation = Preparation(**given)
+    if preset == "nmnist" and nmnist.is_whole(recordings) and not preparation.changes:
+        preparation = nmnist.PREPARATION
+    if not preparation.changes:
+        return Preparation(), preparation(recordings)
+    preparation = preparation.on(*_sensor(recordings, preparation))
+    prepared = preparation(recordings)
+    console.print(f"Preparation: {preparation}; then {_field(prepared)}.", highlight=False)
+    return preparation, prepared
+
+
+def fitted(recordings: Recordings, network: Any, given: dict[str, Any], what: str = "The data") -> Recordings:
+    """Recordings as a network takes them: through the preparation that it was trained with, as options change it."""
+    from timesurf.datasets import sources
+
+    preparation = changed(network.preparation, given)
+    if not given and preparation.changes and sources.is_prepared(recordings, network.field, preparation):
+        console.print(f"{what} is on the network's field: it is taken as prepared already.", highlight=False)
+        preparation = Preparation()
+    elif preparation.changes:
+        preparation = preparation.on(*_sensor(recordings, preparation))
+    found = sources.fitted(recordings, network.field, network.polarities, preparation)
+    if (found.field, found.polarities) != (network.field, network.polarities):
+        raise SettingError(
+            f"{what} has, after preparation ({preparation}), {_field(found)}; the network takes "
+            f"{_sized(network.field)} pixels, {count(network.polarities, 'polarity')}. "
+            "--crop, --downsample and --polarity fit one to the other."
+        )
+    return found
+
+
+def for_stream(network: Any, given: dict[str, Any]) -> Preparation | None:
+    """What the packets of a stream go through; None: nothing."""
+    preparation = changed(network.preparation, given)
+    if not preparation.changes:
+        return None
+    preparation = replace(preparation, field=preparation.sensor(network.field))
+    two = preparation.polarity != "both" or network.polarities > 1
+    return replace(preparation, polarities=preparation.polarities or (2 if two else 1))
+
+
+def changed(preparation: Preparation, given: dict[str, Any]) -> Preparation:
+    """A network's preparation with what options change; another box or factor is for another sensor."""
+    if "crop" in given or "downsample" in given:
+        preparation = replace(preparation, field=None, polarities=None)
+    if "crop" in given:
+        preparation = replace(preparation, corner=None)
+    return replace(preparation, **given)
+
+
+def _sensor(recordings: Recordings, preparation: Preparation) -> tuple[tuple[int, ...], int]:
+    """Size and polarities of the sensor: as given, else as the recordings have them."""
+    given, found = preparation.field, recordings.field
+    if given and len(given) == len(found) and all(a <= b for a, b in zip(found, given, strict=True)):
+        found = given
+    return found, max(preparation.polarities or 0, recordings.polarities)
+
+
+def _field(recordings: Recordings) -> str:
+    events = int(recordings.counts.sum())
+    return f"{_sized(recordings.field)} pixels, {count(recordings.polarities, 'polarity')}, {count(events, 'event')}"
+
+
+def _sized(field: tuple[int, ...], between: str = " x ") -> str:
+    return between.join(map(str, field))

@@ -1,0 +1,206 @@
+"""`timesurf predict` and what goes with it: every kind of output, folders of files, long recordings, preparation."""
+
+import csv
+import json
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+from timesurf import Network, Recordings, cli, transforms
+from timesurf.bench import workloads
+from timesurf.io import camera, npz
+from timesurf.transforms.preparation import Preparation
+
+
+@pytest.fixture
+def timesurf(monkeypatch, capsysbinary):
+    """Run the command line in this process: exit code, standard output, everything on one line."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["timesurf", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        printed = capsysbinary.readouterr()
+        out, error = printed.out.decode(), printed.err.decode()
+        return int(end.value.code or 0), out, " ".join((out + error).split())
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def sensor():
+    """Recordings of a sensor of 32 x 24 pixels: strokes, larger."""
+    small = workloads.strokes(6, events=300, field=(8, 6))
+    coords = [4 * x.astype(int) + 1 for x in small.coords]
+    rng = np.random.default_rng(0)
+    p = rng.integers(0, 2, len(small.t))
+    return Recordings(coords, small.t, p, small.offsets, field=(32, 24), polarities=2, labels=small.labels)
+
+
+@pytest.fixture(scope="module")
+def model(sensor, tmp_path_factory):
+    """A network that was started on a quarter of the pixels, polarities merged."""
+    how = Preparation(polarity="merge", downsample=4).on(sensor.field, 2)
+    network = workloads.started(workloads.NMNIST, how(sensor))
+    network.preparation = how
+    path = tmp_path_factory.mktemp("model") / "m.tsf"
+    network.save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(sensor, tmp_path_factory):
+    """Its recordings in one file, in a flat folder, and as a camera's file."""
+    place = tmp_path_factory.mktemp("data")
+    npz.write(place / "all.npz", sensor)
+    (place / "flat").mkdir()
+    for n in range(3):
+        npz.write(place / "flat" / f"{n}.npz", Recordings.from_structured(sensor[n].to_structured(), field=(32, 24)))
+    camera.write(place / "one.es", sensor[0])
+    return place
+
+
+def decisions(model, recordings):
+    network = Network.load(model)
+    found = network.infer(network.preparation(recordings)).votes
+    return [str(network.classes[row.argmax()]) for row in found]
+
+
+def test_one_file_is_answered_on_the_screen(timesurf, model, folder, sensor):
+    code, _, said = timesurf("predict", model, folder / "one.es")
+    assert code == 0
+    assert f"one.es: {decisions(model, sensor[0])[0]}, confidence" in said
+
+
+def test_a_flat_folder_of_unlabelled_files_gives_a_table_with_their_names(timesurf, model, folder, sensor, tmp_path):
+    code, out, _ = timesurf("predict", model, folder / "flat", "--out", "-")
+    assert code == 0
+    rows = list(csv.DictReader(out.splitlines()))
+    assert [row["file"] for row in rows] == ["0.npz", "1.npz", "2.npz"]
+    assert [row["decision"] for row in rows] == decisions(model, sensor[:3])
+    assert "label" not in rows[0]
+    code, _, said = timesurf("predict", model, folder / "flat")
+    assert "2.npz" in said
+    assert "3 decisions" in said
+
+
+def test_the_suffix_says_how_decisions_are_written(timesurf, model, folder, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    for name in ("d.csv", "d.jsonl", "d.parquet"):
+        assert timesurf("predict", model, folder / "all.npz", "--out", tmp_path / name)[0] == 0
+    lines = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text().splitlines()]
+    with open(tmp_path / "d.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    table = parquet.read_table(tmp_path / "d.parquet").to_pylist()
+    assert [str(line["decision"]) for line in lines] == [row["decision"] for row in rows]
+    assert [row["decision"] for row in table] == [row["decision"] for row in rows]
+    assert [row["confidence"] for row in table] == [line["confidence"] for line in lines]
+    code, _, said = timesurf("predict", model, folder / "all.npz", "--out", tmp_path / "d.xlsx")
+    assert (code, ".jsonl" in said) == (2, True)
+
+
+def test_a_long_recording_is_decided_on_piece_by_piece(timesurf, model, folder, sensor, tmp_path):
+    words = ["--every", "100", "--out", tmp_path / "d.jsonl", "--plot", tmp_path / "d.png"]
+    code, _, said = timesurf("predict", model, folder / "one.es", *words)
+    assert code == 0, said
+    lines = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text().splitlines()]
+    assert [line["events"] for line in lines] == [100, 100, 100]
+    begins = [line["begin_s"] for line in lines]
+    assert begins == sorted(begins)
+    assert (tmp_path / "d.png").read_bytes()[:4] == b"\x89PNG"
+    assert timesurf("predict", model, folder / "one.es", "--plot", tmp_path / "e.png")[0] == 2
+    code, _, said = timesurf("predict", model, folder / "one.es", "--overlap", "0.5")
+    assert (code, "--every" in said) == (2, True)
+
+
+def test_a_stream_of_a_camera_file_goes_through_the_preparation_of_the_model(timesurf, model, folder, sensor, tmp_path):
+    json_file = tmp_path / "s.json"
+    words = ["--from", folder / "one.es", "--vote-tau", "never", "--json", json_file]
+    assert timesurf("stream", model, *words)[0] == 0
+    network = Network.load(model)
+    result = json.loads(json_file.read_text())
+    assert result["refused"] == 0
+    assert result["events"] == 300
+    network.dtype = "float64"
+    assert result["votes"] == network.infer(network.preparation(sensor[0])).votes[0].tolist()
+
+
+def test_options_change_the_preparation_for_another_camera(timesurf, model, folder, sensor, tmp_path):
+    large = transforms.crop(sensor, (-8, -4), (64, 48))
+    npz.write(tmp_path / "large.npz", large)
+    code, _, said = timesurf("predict", model, tmp_path / "large.npz")
+    assert code == 2
+    assert "--crop" in said
+    code, out, said = timesurf("predict", model, tmp_path / "large.npz", "--crop", "32x24+8+4", "--out", "-")
+    assert code == 0, said
+    assert [row["decision"] for row in csv.DictReader(out.splitlines())] == decisions(model, sensor)
+
+
+def test_data_on_the_field_of_the_network_is_taken_as_prepared(timesurf, model, sensor, tmp_path):
+    npz.write(tmp_path / "small.npz", Network.load(model).preparation(sensor))
+    code, out, said = timesurf("predict", model, tmp_path / "small.npz", "--out", "-")
+    assert code == 0, said
+    assert "prepared already" in said
+    assert [row["decision"] for row in csv.DictReader(out.splitlines())] == decisions(model, sensor)
+
+
+def test_evaluate_and_report_prepare_too_and_say_what_is_next(timesurf, model, folder, tmp_path):
+    code, _, said = timesurf("evaluate", model, folder / "all.npz", "--json", tmp_path / "e.json")
+    assert code == 0, said
+    assert "Next: timesurf predict" in said
+    code, _, said = timesurf("report", model, "--data", folder / "all.npz", "--out", tmp_path / "r.html")
+    assert code == 0, said
+    page = (tmp_path / "r.html").read_text()
+    assert "all.npz, m.tsf" in page[: page.index("</title>")]
+    assert timesurf("report", model)[0] == 2
+
+
+def test_evaluate_takes_the_test_split_where_there_is_one(timesurf, model, sensor, tmp_path):
+    for part, some in (("Train", sensor[:4]), ("Test", sensor[4:])):
+        for n, one in enumerate(some):
+            place = tmp_path / "both" / part / str(one.labels[0])
+            place.mkdir(parents=True, exist_ok=True)
+            npz.write(place / f"{n}.npz", one)
+    network = Network.load(model)
+    network.classes = network.classes.astype(str)
+    network.save(tmp_path / "m.tsf")
+    for words, number in (([], 2), (["--split", "train"], 4)):
+        code, _, said = timesurf("evaluate", tmp_path / "m.tsf", tmp_path / "both", *words)
+        assert code == 0, said
+        assert f"of {number} " in said
+    shutil.rmtree(tmp_path / "both" / "Test")
+    code, _, said = timesurf("evaluate", tmp_path / "m.tsf", tmp_path / "both")
+    assert code == 0, said
+    assert "has no test split" in said
+
+
+def test_many_classes_give_a_list_of_mistakes_and_no_grid_on_a_narrow_terminal(timesurf, sensor, tmp_path):
+    names = [f"a rather long name {n}" for n in range(6)]
+    network = workloads.started(workloads.NMNIST, sensor.with_labels(names))
+    network.save(tmp_path / "m.tsf")
+    npz.write(tmp_path / "d.npz", sensor.with_labels(names))
+    code, out, said = timesurf("evaluate", tmp_path / "m.tsf", tmp_path / "d.npz")
+    assert code == 0, said
+    assert "mistakes" in said
+    assert max(len(line) for line in out.splitlines() if not line.startswith("Next")) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--crop", "12"], "--crop"),
+        (["--crop", "12x"], "--crop 12x"),
+        (["--field", "12,4"], "--field"),
+        (["--downsample", "two"], "--downsample"),
+        (["--hot-pixels", "many"], "--hot-pixels"),
+        (["--polarity", "none"], "polarity"),
+        (["--denoise", "soon"], "denoise"),
+        (["--every", "1 apple"], "every"),
+    ],
+)
+def test_mistakes_in_options_end_with_a_message_and_code_2(words, why, timesurf, model, folder):
+    code, _, said = timesurf("predict", model, folder / "all.npz", *words)
+    assert (code, why in said) == (2, True), said

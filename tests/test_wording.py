@@ -1,0 +1,45 @@
+"""Messages as one who types commands reads them, and what a shell completes."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from timesurf.cli import wording
+from timesurf.cli.app import _data_sets, one_of
+
+
+@pytest.mark.parametrize(
+    ("origin", "expected"),
+    [
+        (None, "pip install 'timesurf[plots]'"),
+        ({"url": "https://here/timesurf.whl", "archive_info": {}}, "pip install 'timesurf[plots]'"),
+        (
+            {"url": "file:///home/me/my%20code", "dir_info": {"editable": True}},
+            "pip install -e '/home/me/my code[plots]'",
+        ),
+        ({"url": "file:///home/me/code", "dir_info": {}}, "pip install '/home/me/code[plots]'"),
+    ],
+)
+def test_a_hint_names_what_to_install_from_where_one_is(origin, expected, monkeypatch):
+    text = None if origin is None else json.dumps(origin)
+    monkeypatch.setattr(wording, "distribution", lambda _: SimpleNamespace(read_text=lambda _: text))
+    assert wording.installable("Pictures need matplotlib: pip install 'timesurf[plots]'.").endswith(f"{expected}.")
+
+
+def test_only_options_that_were_given_are_named_as_options():
+    message = "batch_size = 0 must be at least 1; split = 'x' must be one of train, test."
+    said = wording.as_options(message, ["train", "--batch-size=0"])
+    assert said == "--batch-size 0 must be at least 1; split = 'x' must be one of train, test."
+
+
+def test_data_is_completed_by_files_and_data_sets(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "digits.npz").touch()
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "a.npz").touch()
+    assert _data_sets("dig") == ["digits.npz", "digits"]
+    assert _data_sets("inner/") == ["inner/a.npz"]
+    assert _data_sets(f"{tmp_path}/dig") == [f"{tmp_path}/digits.npz"]
+    assert _data_sets("nowhere/x") == []
+    assert one_of("cpu", "cuda")() == ["cpu", "cuda"]
