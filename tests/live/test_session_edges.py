@@ -84,7 +84,8 @@ def test_a_good_packet_between_two_strays_forgets_the_first(network):
     ("x", "t", "reason"),
     [
         ([3], [0], "event 0 of the packet: x = 3 is off the field"), ([0, -1], [100, 100], "event 1 .* x = -1"),
-        ([0], [-1], "event 0"), ([0], [LATEST], "event 0"), ([0, 0], [105, 104], "event 1 .*time 104 us comes before 105 us"),
+        ([0], [-1], "event 0"), ([0], [LATEST], "event 0"),
+        ([0, 0], [105, 104], "event 1 .*time 104 us comes before 105 us"),
         ([0], [99], "event 0 .*time 99 us comes before 100 us. A stream goes forward"),
         ([0], [10_101], r"event 0 .*time 10101 us is 10\.\d+ ms after the event before, and jump = 10 ms"),
         ([0, 0], [100, 10_101], "event 1 .* after the event before"),
