@@ -107,6 +107,10 @@ REASONS = {  # survivors that no test can catch: module and the line after the c
     ("learning/split.py", "if not 0 <= share <= 1:"): "a share of 1 leaves nothing to learn from: refused next",
     (
         "modelfile.py",
+        "if not 3 <= size <= min(_LARGEST_HEADER, Path(path).stat().st_size - 8):",
+    ): "a header of two characters says nothing and is refused next",
+    (
+        "modelfile.py",
         "if not 2 < size <= min(_LARGEST_HEADER, Path(path).stat().st_size - 8):",
     ): "a header of two characters says nothing and is refused next",
     ("results/run.py", '("run.json", json.dumps(run.about, indent=2)),'): "indentation is for people",

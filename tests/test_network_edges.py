@@ -88,6 +88,18 @@ def test_units_are_frozen_by_layer_and_by_unit(started):
         one.freeze(3)
 
 
+def test_a_network_that_grows_takes_over_layers_classes_and_parameters(started):
+    one = started.twin(started.snapshot())
+    more = DATA.with_labels(["new"] * len(DATA))
+    one.extend(more, units=[1, 2], classes=["new"])
+    assert [len(units.thresholds) for units in one.parameters] == [stage.units for stage in one.stages] == [4, 8, 3]
+    assert one.classes.tolist() == [*started.classes.tolist(), "new"]
+    assert one.parameters[0].frozen.tolist() == [True, True, True, False]
+    one.tighten(more, sample=3)
+    assert [len(units.thresholds) for units in one.parameters] == [stage.units for stage in one.stages]
+    assert one.infer(DATA).votes.shape == (6, 3)
+
+
 def test_recordings_of_another_field_are_refused_everywhere(started):
     for call in (started.infer, started.trace, started.transform, started.surfaces, started.class_numbers):
         with pytest.raises(EventError, match="this network takes"):
