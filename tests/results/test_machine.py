@@ -16,9 +16,13 @@ def says(monkeypatch, text):
 
 def test_a_machine_is_described_by_processor_cores_and_versions(monkeypatch):
     says(monkeypatch, "vendor: x\nmodel name\t: A 9: fast\nmodel name: B\n")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(3 + process), raising=False)
+    monkeypatch.setattr(platform, "platform", lambda *, terse: f"here, {terse}")
     found = machine.describe()
-    assert found["processor"] == "A 9: fast"
-    assert found["cores"] == len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    assert (found["processor"], found["cores"], found["system"]) == ("A 9: fast", 3, "here, True")
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert machine.describe()["cores"] == 7
     assert (found["timesurf"], found["python"]) == (timesurf.__version__, platform.python_version())
     assert found["numpy"]
     assert "gpu" not in found
