@@ -43,4 +43,5 @@ def test_rows_are_numbered_and_confidence_has_four_digits():
     assert columns(network, recordings, outcome) == {
         "recording": [0, 1], "label": [5, 7], "decision": [5, 7], "confidence": [0.7143, 1.0], "events": [9, 8],
         "output_events": [7, 1], "votes 7": [2, 1], "votes 5": [5, 0],
+        "probability 7": [0.2857, 1.0], "probability 5": [0.7143, 0.0],
     }  # fmt: skip
