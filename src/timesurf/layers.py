@@ -102,15 +102,15 @@ class Window(_Centroids):
         """Coordinates of the event that the layer emits for one at x."""
         if self.stride == "field":
             return tuple(0 * v for v in x)
-        return tuple(v // n for v, n in zip(x, self._strides(len(x)), strict=True))
+        return tuple(v // n for v, n in zip(x, self.strides(len(x)), strict=True))
 
     def output_field(self, field: Place) -> Place:
         """Size of the field that the layer emits into."""
         if self.stride == "field":
             return (1,) * len(field)
-        return tuple(-(-size // n) for size, n in zip(field, self._strides(len(field)), strict=True))
+        return tuple(-(-size // n) for size, n in zip(field, self.strides(len(field)), strict=True))
 
-    def _strides(self, dimensions: int) -> Place:
+    def strides(self, dimensions: int) -> Place:
         """Pixels per output place in each dimension."""
         strides = self.stride if isinstance(self.stride, tuple) else (int(self.stride),) * dimensions
         if len(strides) != dimensions:

@@ -5,6 +5,7 @@ from timesurf.cli import (  # noqa: F401  # each adds its commands
     demo,
     digits,
     doctor,
+    exporting,
     learning,
     live,
     predicting,

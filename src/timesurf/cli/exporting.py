@@ -1,0 +1,78 @@
+"""`timesurf export`: a network as C for a microcontroller."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from timesurf.cli.app import Json, Model, Split, app, check_writable, console, counted, write_json
+from timesurf.cli.data import fitted, load
+from timesurf.errors import SettingError
+
+
+@app.command()
+def export(
+    model: Model,
+    out: Annotated[Path, typer.Option(help="Folder to write NAME.h and NAME.c into.", file_okay=False)],
+    to: Annotated[str, typer.Option(help="What to export to: c, which is C99.")] = "c",
+    name: Annotated[
+        str | None, typer.Option(help="Prefix of all public names in C; default: the name of the model file.")
+    ] = None,
+    numbers: Annotated[str, typer.Option(help="What the C computes with: float32, int16 or int8.")] = "float32",
+    learn: Annotated[bool, typer.Option("--learn", help="C that also learns online, with labels and without.")] = False,
+    calibrate: Annotated[
+        str | None,
+        typer.Option(help="Data to choose the scales of int16 and int8 by, best what the model learned from."),
+    ] = None,
+    check: Annotated[
+        str | None, typer.Option(help="Data to compare with: compile the C here and run both over it.")
+    ] = None,
+    split: Split = "train",
+    json_file: Json = None,
+) -> None:
+    """Export a network to C that a microcontroller runs: no allocation, no libm, no global state.
+
+    Example: timesurf export digits.tsf --out firmware --numbers int8 --calibrate train.npz --check test.npz
+    """
+    from timesurf import export as exports
+    from timesurf.export.ctext import identifier
+    from timesurf.network import Network
+
+    if to != "c":
+        raise SettingError(f"--to {to}: only c is known.")
+    check_writable(json_file)
+    network = Network.load(model)
+    sample = None if calibrate is None else fitted(load(calibrate, split), network)
+    made = exports.prepared(network, name or identifier(model.stem), numbers=numbers, learn=learn, calibration=sample)
+    header, source = exports.write(made, out)
+    console.print(f"{header} and {source} written", highlight=False)
+    if check is not None:
+        from timesurf.export import check as checks
+
+        recordings = fitted(load(check, split), network)
+        with counted("comparing") as report:
+            result = checks.compare(made, network, recordings, progress=report)
+        console.print(_shown(result), highlight=False)
+        write_json(json_file, result | {"model": str(model), "data": check, "numbers": numbers})
+
+
+def _shown(result: dict[str, Any]) -> Table:
+    """The comparison as a table."""
+    table = Table("", "C", "network", title="Exported C beside the network")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    if "recording_accuracy" in result:
+        accuracies = result["recording_accuracy"], result["network_recording_accuracy"]
+        table.add_row("recording accuracy", *(f"{share:.2%}" for share in accuracies))
+    table.add_row("events kept", f"{result['kept']:.2%}", f"{result['network_kept']:.2%}")
+    table.add_row("same decisions", f"{result['decisions']:.2%}", "")
+    table.add_row("same events passed", f"{result['passed']:.3%}", "")
+    table.add_row("same winners by layer", ", ".join(f"{share:.3%}" for share in result["winners"]), "")
+    table.add_row("events/s on one core", f"{result['events_per_second'] / 1e6:.2f} M", "")
+    table.add_row("RAM", f"{result['ram']:,} bytes", "")
+    code = "" if result["code"] is None else f" + {result['code']:,} of code (Cortex-M4)"
+    table.add_row("flash", f"{result['constants']:,} bytes of constants{code}", "")
+    return table

@@ -1,0 +1,75 @@
+"""A trained network as C for a microcontroller: one header, one source, no allocation, no libm.
+
+`prepared` lays a network out, `write` writes the two files, and `check.compare` compiles them here and holds them to the
+network. The C itself lies in `templates/`; the modules fill it in: `plan` (where an event lies), `weights`
+and `quantise` (constants), `in_float`, `in_fixed` and `learning` (layers), `model` and `source` (the whole).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from timesurf.errors import SettingError
+from timesurf.events import Recordings
+from timesurf.export import source
+from timesurf.export.ctext import checked_name
+from timesurf.export.in_float import Float32
+from timesurf.export.model import Model, Numbers
+from timesurf.export.plan import plans
+from timesurf.network import Network
+from timesurf.storage.atomic import replacing
+
+NUMBERS: dict[str, Numbers] = {"float32": Float32()}
+
+
+def prepared(
+    network: Network,
+    name: str,
+    *,
+    numbers: str = "float32",
+    learn: bool = False,
+    calibration: Recordings | None = None,
+) -> Model:
+    """A network laid out as it will be written.
+
+    Parameters
+    ----------
+    network : Network
+        With parameters.
+    name : str
+        Prefix of all public names in C, and name of the files.
+    numbers : {"float32", "int16", "int8"}
+        What the C computes with.
+    learn : bool
+        Whether the C can also learn online.
+    calibration : Recordings, optional
+        How often each entry fires in them weighs its error when the scales of int16 and int8 are chosen.
+
+    Returns
+    -------
+    Model
+        For `write`.
+
+    Raises
+    ------
+    SettingError
+        If the C cannot do what the network needs; the message says what.
+    """
+    if numbers not in NUMBERS:
+        raise SettingError(f"numbers = {numbers!r} must be one of {', '.join(NUMBERS)}.")
+    kind = NUMBERS[numbers]
+    layers = plans(network.stages, network.parameters, learn=learn)
+    weights = [kind.weights(plan, units) for plan, units in zip(layers, network.parameters, strict=True)]
+    return Model(checked_name(name), tuple(map(str, network.classes)), layers, weights, kind)
+
+
+def write(model: Model, folder: str | Path) -> tuple[Path, Path]:
+    """Write NAME.h and NAME.c into a folder, which is made if it is missing; the same model gives the same bytes."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    header, code = folder / f"{model.name}.h", folder / f"{model.name}.c"
+    texts = source.texts(model)
+    for path, text in ((header, texts.header), (code, texts.source)):
+        with replacing(path) as file:
+            file.write(text.encode("ascii"))
+    return header, code

@@ -1,0 +1,75 @@
+"""C of the layers in float32."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from timesurf.engines import Units
+from timesurf.export.ctext import array, filled, number
+from timesurf.export.model import Model
+from timesurf.export.plan import LayerPlan, point, rate
+from timesurf.export.weights import Weights, in_float32, lanes
+
+
+class Float32:
+    """Numbers of 32 bits with a floating point."""
+
+    name = "float32"
+    needs = "float in IEEE 754, best in hardware"
+
+    def weights(self, plan: LayerPlan, units: Units, usage: Any = None) -> Weights:
+        """The constants of a layer; float32 needs no scales, so how often entries fire does not matter."""
+        return in_float32(plan, units)
+
+    def dots(self, weights: Weights) -> str:
+        """Running dot products are float32 as well."""
+        return "float"
+
+    def helpers(self, model: Model) -> list[str]:
+        """The decays that the layers need."""
+        kinds = {plan.running for plan in model.plans}
+        names = ["decay_float.c"] + ["faded_float.c"] * (False in kinds) + ["risen_float.c"] * (True in kinds)
+        return [filled(name) for name in names]
+
+    def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
+        """C of a layer."""
+        common = {
+            "k": plan.number, "index": plan.number - 1, "name": model.name, "about": plan.stage, "entries": plan.entries,
+            "units": plan.units, "arguments": plan.arguments, "limit": plan.limit,
+            "centroids": array(weights.centroids), "half": array(weights.half),
+        }  # fmt: skip
+        if plan.running:
+            tau = plan.stage.tau
+            return filled(
+                "running_float.c", **common, blocks=plan.blocks, block=plan.block, entry=plan.own, rate=rate(tau),
+                point=point(tau),
+            )  # fmt: skip
+        gated = weights.limits is not None
+        kind = "rows" if len(plan.runs) > 1 else "block"
+        inner = " " * (12 if kind == "rows" else 8)
+        gather = filled(
+            f"gather_{kind}_float.c", k=plan.number, rows=len(plan.runs), row=plan.row, entries=plan.entries,
+            limit=plan.limit, rate=number(math.log2(math.e) / plan.stage.tau),
+            energy_add=f"{inner}energy += v * v;\n" if gated else "",
+        )  # fmt: skip
+        return filled(
+            "written_float.c", **common, groups=len(weights.centroids), lanes=lanes(plan.units),
+            padded=len(weights.half), tables=tables(plan, weights, "float"), begin=plan.begin, own=plan.own,
+            gather=gather.rstrip("\n"), energy_start=", energy = 0.0f" if gated else "",
+            accept=f"energy + 2.0f * best < limits{plan.number}[fired]" if gated else "1",
+        )  # fmt: skip
+
+
+def tables(plan: LayerPlan, weights: Weights, kind: str, unit: str = "") -> str:
+    """Further tables of a layer that writes its surfaces out."""
+    text, k = "", plan.number
+    if weights.limits is not None:
+        text += f"static const {kind} limits{k}[{plan.units}] = {{ /* squared thresholds{unit} */\n"
+        text += f"{array(weights.limits)}\n}};\n"
+    if len(plan.runs) > 1:
+        text += f"static const uint32_t runs{k}[{len(plan.runs)}] = {{ /* where the rows of a surface begin */\n"
+        text += f"{array(np.array(plan.runs))}\n}};\n"
+    return text

@@ -1,0 +1,87 @@
+"""A network as it is written in C: its layers, its constants, and the struct that holds its memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from timesurf.engines import Units
+from timesurf.export.plan import COORDINATES, LayerPlan
+from timesurf.export.weights import Weights
+
+Field = tuple[str, str, int, str]  # type, name, length (0: no array), what it holds
+SIZES = {"uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "float": 4, "int32_t": 4, "int64_t": 8}
+
+
+class Numbers(Protocol):
+    """The numbers that the C computes with: one of float32, int16, int8."""
+
+    name: str
+    needs: str  # of the processor
+
+    def weights(self, plan: LayerPlan, units: Units, usage: Any = None) -> Weights:
+        """The constants of a layer."""
+
+    def helpers(self, model: Model) -> list[str]:
+        """C that the layers need."""
+
+    def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
+        """C of a layer."""
+
+    def dots(self, weights: Weights) -> str:
+        """The C type of running dot products."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """All that is written."""
+
+    name: str  # prefix of every public name
+    classes: tuple[str, ...]
+    plans: list[LayerPlan]
+    weights: list[Weights]
+    numbers: Numbers
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """C variables of an event's coordinates."""
+        return COORDINATES[: len(self.plans[0].stage.field)]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Of the field, then how many polarities."""
+        return (*self.plans[0].stage.field, self.plans[0].stage.polarities)
+
+    @property
+    def start(self) -> int:
+        """Where the clock begins: so late that at time 0 everything has decayed."""
+        return max(plan.limit for plan in self.plans) + 1
+
+    def times(self) -> list[tuple[str, int]]:
+        """Members of the struct that hold times, and how many."""
+        return [(f"context{plan.number}", plan.context) for plan in self.plans]
+
+    def memory(self) -> list[str]:
+        """Arrays of the struct that a reset clears."""
+        return [name for _, name, size, _ in self.fields() if size]
+
+    def fields(self) -> list[Field]:
+        """Members of the struct, the largest types first."""
+        found: list[Field] = [
+            ("uint32_t", "votes", len(self.classes), "events per class since the last reset"),
+            ("uint32_t", "clock", 0, "us, on the network's own clock"),
+            ("uint32_t", "latest", 0, "t of the latest event"),
+        ]
+        for plan, weights in zip(self.plans, self.weights, strict=True):
+            k, stage = plan.number, plan.stage
+            found.append(("uint32_t", f"context{k}", plan.context, f"layer {k}: when each of its inputs last fired"))
+            if plan.running:
+                dots = self.numbers.dots(weights)
+                found.append((dots, f"dots{k}", plan.blocks * stage.units, f"layer {k}: surface times centroids"))
+                found.append(("uint32_t", f"halvings{k}", plan.blocks, f"layer {k}: when the dot products were halved"))
+        found += [
+            ("uint16_t", "fired", len(self.plans), "latest event: the closest unit of each layer that it reached"),
+            ("uint8_t", "passed", 0, "latest event: layers that let it pass"),
+            ("uint8_t", "started", 0, "whether there was an event since the last reset"),
+        ]
+        return sorted(found, key=lambda field: -SIZES[field[0]])

@@ -1,0 +1,114 @@
+"""The header and the source of a network, filled in from the templates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from timesurf import __version__
+from timesurf.export import cost
+from timesurf.export.ctext import comment, filled, string
+from timesurf.export.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The two files of an export."""
+
+    header: str
+    source: str
+
+
+def texts(model: Model) -> Texts:
+    """Header and source; the same model gives the same bytes."""
+    return Texts(_header(model), _source(model))
+
+
+def _source(model: Model) -> str:
+    layers = (model.numbers.layer(model, *layer) for layer in zip(model.plans, model.weights, strict=True))
+    parts = [*model.numbers.helpers(model), *layers, _clock(model), _api(model)]
+    return filled(
+        "source.c", title=title(model), version=__version__, name=model.name,
+        parts="\n".join(part.rstrip("\n") + "\n" for part in parts).rstrip("\n"),
+    )  # fmt: skip
+
+
+def title(model: Model) -> str:
+    """What the files contain, in a line."""
+    classes = comment(", ".join(model.classes))
+    return f"{model.name}: a network of time surfaces for {len(model.classes)} classes ({_short(classes)})."
+
+
+def _short(text: str, width: int = 60) -> str:
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def _clock(model: Model) -> str:
+    lines = [f"set_back(n->{name}, {size}u, by);" for name, size in model.times()]
+    lines += [f"again{plan.number}(n);" for plan in model.plans if plan.running]
+    return filled("clock.c", name=model.name, start=model.start, set_back=_indented(lines, 8))
+
+
+def _api(model: Model) -> str:
+    top = model.plans[-1].stage
+    per_class = "" if top.units_per_class == 1 else f" / {top.units_per_class}u"
+    names = model.coordinates
+    return filled(
+        "api.c", name=model.name, NAME=model.name.upper(), route=_indented(_route(model), 4),
+        arguments=model.plans[0].arguments, signature=signature(model), plain_names=", ".join([*names, "p", "t"]),
+        last=len(model.plans) - 1, per_class=per_class,
+        outside=" || ".join(f"{x} < 0 || {x} >= {n}" for x, n in zip((*names, "p"), model.sizes, strict=True)),
+        push=f"route(n, {', '.join(f'(uint32_t){x}' for x in (*names, 'p'))})",
+        reset=_indented(_reset(model), 4), init=_indented([f"{model.name}_reset(n);"], 4),
+        class_names="\n".join(f"    {string(name)}," for name in model.classes),
+    )  # fmt: skip
+
+
+def _route(model: Model) -> list[str]:
+    """From layer to layer, until one rejects the event."""
+    lines = []
+    for plan in model.plans:
+        k = plan.number
+        call = f"layer{k}(n, {', '.join((*plan.coordinates, 'p'))})"
+        lines += [f"if (!{call})", f"    return {model.name.upper()}_REJECTED;", f"n->passed = {k};"]
+        if k < len(model.plans):
+            outputs = zip(plan.coordinates, plan.outputs, strict=False)
+            lines += [f"{x} = {value};" for x, value in outputs if x != value]
+            lines.append(f"p = n->fired[{k - 1}];")
+    return lines
+
+
+def _reset(model: Model) -> list[str]:
+    lines = [f"memset(n->{field}, 0, sizeof n->{field});" for field in model.memory()]
+    scalars = [f"n->clock = {model.start}u;", "n->latest = 0;", "n->started = 0;", "n->passed = 0;"]
+    return [*lines, *scalars]
+
+
+def signature(model: Model) -> str:
+    """Parameters of an event."""
+    return ", ".join([*(f"int32_t {x}" for x in (*model.coordinates, "p")), "uint32_t t"])
+
+
+def _header(model: Model) -> str:
+    names, name = model.coordinates, model.name
+    place = ", ".join(f"{x} (0 to {n - 1})" for x, n in zip(names, model.sizes, strict=False))
+    return filled(
+        "header.h", title=title(model), version=__version__, name=name, NAME=name.upper(), numbers=model.numbers.name,
+        learns="", about="\n".join(f"     {k}. {plan.stage}" for k, plan in enumerate(model.plans, start=1)),
+        ram=f"{cost.ram(model):,}", stack=f"{cost.stack(model):,}", flash=f"{cost.constants(model):,}",
+        code=cost.code(model), cost="\n".join(cost.per_event(model)), clock_cost=cost.setting_back(model),
+        arithmetic=model.numbers.needs, plain_names=", ".join([*names, "p", "t"]),
+        example_read=", &".join([*names, "p", "t"]), classes=len(model.classes), layers=len(model.plans),
+        more_codes="", label_code="", fields="\n".join(_fields(model)), init_learns="", place=place,
+        most_p=model.sizes[-1] - 1, signature=signature(model), reset_learns="", learning="",
+    )  # fmt: skip
+
+
+def _fields(model: Model) -> list[str]:
+    """Members of the struct, the largest types first so that nothing is padded."""
+    rows = [(f"{kind} {field}{f'[{size}]' if size else ''};", about) for kind, field, size, about in model.fields()]
+    width = max(len(row) for row, _ in rows)
+    return [f"    {row:<{width}} /* {about} */" for row, about in rows]
+
+
+def _indented(lines: list[str], by: int) -> str:
+    return "\n".join(" " * by + line for line in lines)

@@ -1,0 +1,57 @@
+"""Networks as C, run over recordings, and what the reference makes of the same."""
+
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from timesurf import Network, export, metrics
+from timesurf.engines import reference
+from timesurf.export import compiled
+
+
+def network_of(case):
+    """The network of a random case."""
+    layers = [stage.layer for stage in case.stages]
+    first = case.stages[0]
+    network = Network(layers, first.field, first.polarities, range(case.stages[-1].classes), rule=case.rule)
+    network.parameters = case.parameters.copy()
+    return network
+
+
+def run(network, recordings, *, options=("-O1",), cc=None, label=None, kind=compiled.PUSH, **preparing):
+    """Recordings through exported C: what became of each event, and the decisions."""
+    model = export.prepared(network, "net", **preparing)
+    with tempfile.TemporaryDirectory() as place:
+        export.write(model, place)
+        program = compiled.build(model, Path(place), options, cc=cc)
+        table, decisions = compiled.commands(recordings, label, kind)
+        ran = program.run(table)
+    events = np.flatnonzero(table[:, 0] == kind)
+    rows = ran._replace(code=ran.code[events], passed=ran.passed[events], fired=ran.fired[events])
+    return rows, ran.code[decisions]
+
+
+class Expected(NamedTuple):
+    winner: np.ndarray
+    passed: np.ndarray
+    margin: np.ndarray  # (events,) how close the closest call of an event was, in squared distance
+    decisions: np.ndarray
+
+
+def expected(case):
+    """What the reference does, and how close each of its choices was."""
+    outcome = reference.infer(case.stages, case.parameters, case.batch, trace=True)
+    trace = outcome.trace
+    margin = np.full(len(case.batch.entry), np.inf)
+    for k, units in enumerate(case.parameters):
+        reached = np.flatnonzero(trace.winner[:, k] >= 0)
+        surfaces = reference.surfaces(case.stages, case.parameters, case.batch, k)
+        squared = ((surfaces[:, None] - units.centroids) ** 2).sum(axis=tuple(range(2, surfaces.ndim + 1)))
+        best = squared.min(axis=1)
+        others = squared.copy()
+        others[np.arange(len(reached)), trace.winner[reached, k]] = np.inf
+        close = np.minimum(others.min(axis=1) - best, np.abs(best - units.thresholds[trace.winner[reached, k]] ** 2))
+        margin[reached] = np.minimum(margin[reached], close)
+    return Expected(trace.winner, trace.passed, margin, metrics.decide(outcome.votes).classes)
