@@ -1,7 +1,7 @@
 """A trained network as C for a microcontroller: one header, one source, no allocation, no libm.
 
-`prepared` lays a network out, `write` writes the two files, and `check.compare` compiles them here and holds them to the
-network. The C itself lies in `templates/`; the modules fill it in: `plan` (where an event lies), `weights`
+`prepared` lays a network out, `write` writes the two files, and `check.compare` compiles them here and holds them to
+the network. The C itself lies in `templates/`; the modules fill it in: `plan` (where an event lies), `weights`
 and `quantise` (constants), `in_float`, `in_fixed` and `learning` (layers), `model` and `source` (the whole).
 """
 
@@ -13,13 +13,15 @@ from timesurf.errors import SettingError
 from timesurf.events import Recordings
 from timesurf.export import source
 from timesurf.export.ctext import checked_name
+from timesurf.export.calibrate import usages
+from timesurf.export.in_fixed import Fixed
 from timesurf.export.in_float import Float32
 from timesurf.export.model import Model, Numbers
 from timesurf.export.plan import plans
 from timesurf.network import Network
 from timesurf.storage.atomic import replacing
 
-NUMBERS: dict[str, Numbers] = {"float32": Float32()}
+NUMBERS: dict[str, Numbers] = {"float32": Float32(), "int16": Fixed(16), "int8": Fixed(8)}
 
 
 def prepared(
@@ -59,7 +61,8 @@ def prepared(
         raise SettingError(f"numbers = {numbers!r} must be one of {', '.join(NUMBERS)}.")
     kind = NUMBERS[numbers]
     layers = plans(network.stages, network.parameters, learn=learn)
-    weights = [kind.weights(plan, units) for plan, units in zip(layers, network.parameters, strict=True)]
+    usage = [None] * len(layers) if calibration is None else usages(network, layers, calibration)
+    weights = [kind.weights(*about) for about in zip(layers, network.parameters, usage, strict=True)]
     return Model(checked_name(name), tuple(map(str, network.classes)), layers, weights, kind)
 
 

@@ -11,7 +11,7 @@ from timesurf.engines import Units
 from timesurf.export.ctext import array, filled, number
 from timesurf.export.model import Model
 from timesurf.export.plan import LayerPlan, point, rate
-from timesurf.export.weights import Weights, in_float32, lanes
+from timesurf.export.weights import Weights, in_float32
 
 
 class Float32:
@@ -24,10 +24,6 @@ class Float32:
         """The constants of a layer; float32 needs no scales, so how often entries fire does not matter."""
         return in_float32(plan, units)
 
-    def dots(self, weights: Weights) -> str:
-        """Running dot products are float32 as well."""
-        return "float"
-
     def helpers(self, model: Model) -> list[str]:
         """The decays that the layers need."""
         kinds = {plan.running for plan in model.plans}
@@ -36,31 +32,34 @@ class Float32:
 
     def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
         """C of a layer."""
-        common = {
-            "k": plan.number, "index": plan.number - 1, "name": model.name, "about": plan.stage, "entries": plan.entries,
-            "units": plan.units, "arguments": plan.arguments, "limit": plan.limit,
-            "centroids": array(weights.centroids), "half": array(weights.half),
-        }  # fmt: skip
+        values = described(model.name, plan, weights)
         if plan.running:
-            tau = plan.stage.tau
-            return filled(
-                "running_float.c", **common, blocks=plan.blocks, block=plan.block, entry=plan.own, rate=rate(tau),
-                point=point(tau),
-            )  # fmt: skip
+            return filled("running_float.c", **values, rate=rate(plan.stage.tau))
         gated = weights.limits is not None
-        kind = "rows" if len(plan.runs) > 1 else "block"
-        inner = " " * (12 if kind == "rows" else 8)
-        gather = filled(
-            f"gather_{kind}_float.c", k=plan.number, rows=len(plan.runs), row=plan.row, entries=plan.entries,
-            limit=plan.limit, rate=number(math.log2(math.e) / plan.stage.tau),
-            energy_add=f"{inner}energy += v * v;\n" if gated else "",
-        )  # fmt: skip
+        values["rate"] = number(math.log2(math.e) / plan.stage.tau)
         return filled(
-            "written_float.c", **common, groups=len(weights.centroids), lanes=lanes(plan.units),
-            padded=len(weights.half), tables=tables(plan, weights, "float"), begin=plan.begin, own=plan.own,
-            gather=gather.rstrip("\n"), energy_start=", energy = 0.0f" if gated else "",
+            "written_float.c", **values, tables=tables(plan, weights, "float"), gather=gather("float", plan, values, gated),
+            energy_start=", energy = 0.0f" if gated else "",
             accept=f"energy + 2.0f * best < limits{plan.number}[fired]" if gated else "1",
         )  # fmt: skip
+
+
+def described(name: str, plan: LayerPlan, weights: Weights) -> dict[str, Any]:
+    """What the templates of all layers name."""
+    return {
+        "name": name, "k": plan.number, "index": plan.number - 1, "about": plan.stage, "entries": plan.entries,
+        "units": plan.units, "arguments": plan.arguments, "limit": plan.limit, "point": point(plan.stage.tau),
+        "centroids": array(weights.centroids), "half": array(weights.half), "padded": len(weights.half),
+        "groups": len(weights.centroids), "lanes": weights.centroids.shape[-1], "begin": plan.begin, "own": plan.own,
+        "blocks": plan.blocks, "block": plan.block, "entry": plan.own, "rows": len(plan.runs), "row": plan.row,
+    }  # fmt: skip
+
+
+def gather(numbers: str, plan: LayerPlan, values: dict[str, Any], gated: bool) -> str:
+    """C that writes a surface out; its square is needed only where there are thresholds."""
+    kind = "rows" if len(plan.runs) > 1 else "block"
+    add = f"{' ' * (12 if kind == 'rows' else 8)}energy += v * v;\n" if gated else ""
+    return filled(f"gather_{kind}_{numbers}.c", **values, energy_add=add).rstrip("\n")
 
 
 def tables(plan: LayerPlan, weights: Weights, kind: str, unit: str = "") -> str:

@@ -28,9 +28,6 @@ class Numbers(Protocol):
     def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
         """C of a layer."""
 
-    def dots(self, weights: Weights) -> str:
-        """The C type of running dot products."""
-
 
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -76,8 +73,7 @@ class Model:
             k, stage = plan.number, plan.stage
             found.append(("uint32_t", f"context{k}", plan.context, f"layer {k}: when each of its inputs last fired"))
             if plan.running:
-                dots = self.numbers.dots(weights)
-                found.append((dots, f"dots{k}", plan.blocks * stage.units, f"layer {k}: surface times centroids"))
+                found.append((weights.sum, f"dots{k}", plan.blocks * stage.units, f"layer {k}: surface times centroids"))
                 found.append(("uint32_t", f"halvings{k}", plan.blocks, f"layer {k}: when the dot products were halved"))
         found += [
             ("uint16_t", "fired", len(self.plans), "latest event: the closest unit of each layer that it reached"),

@@ -32,11 +32,23 @@ class Weights:
         |c|^2 / 2 of every unit, or of every lane.
     limits : array or None
         Squares of the thresholds; None where all are infinite.
+    scale : int
+        Fixed point: 1 in a centroid.
+    bits : int
+        Fixed point: bits after the point of surfaces.
+    finer : int
+        Fixed point: further bits of `half` after the point, in a layer that keeps dot products.
+    sum : str
+        C type of sums.
     """
 
     centroids: Array
     half: Array
     limits: Array | None
+    scale: int = 1
+    bits: int = 0
+    finer: int = 0
+    sum: str = "float"
 
     @property
     def bytes(self) -> int:
