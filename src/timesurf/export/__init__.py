@@ -16,6 +16,7 @@ from timesurf.export.ctext import checked_name
 from timesurf.export.calibrate import usages
 from timesurf.export.in_fixed import Fixed
 from timesurf.export.in_float import Float32
+from timesurf.export.learning import Learning
 from timesurf.export.model import Model, Numbers
 from timesurf.export.plan import plans
 from timesurf.network import Network
@@ -59,11 +60,14 @@ def prepared(
     """
     if numbers not in NUMBERS:
         raise SettingError(f"numbers = {numbers!r} must be one of {', '.join(NUMBERS)}.")
-    kind = NUMBERS[numbers]
+    if learn and numbers != "float32":
+        raise SettingError(f"C that learns computes in float32: its steps are too small for {numbers}.")
+    learning = Learning.of(network) if learn else None
+    kind = learning or NUMBERS[numbers]
     layers = plans(network.stages, network.parameters, learn=learn)
     usage = [None] * len(layers) if calibration is None else usages(network, layers, calibration)
     weights = [kind.weights(*about) for about in zip(layers, network.parameters, usage, strict=True)]
-    return Model(checked_name(name), tuple(map(str, network.classes)), layers, weights, kind)
+    return Model(checked_name(name), tuple(map(str, network.classes)), layers, weights, kind, learning)
 
 
 def write(model: Model, folder: str | Path) -> tuple[Path, Path]:

@@ -20,7 +20,7 @@ from timesurf.export.model import Model
 
 Array = NDArray[Any]
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror")
-PUSH, RESET, DECISION, LABELLED, ADAPTING, SAVE, RESTORE = range(7)  # as in templates/host.c
+PUSH, RESET, DECISION, LABELLED, ADAPTING, SAVE, RESTORE, DAMAGE = range(8)  # as in templates/host.c
 _COLUMNS = 7  # of a command: what to do, label, x, y, z, p, t
 
 
@@ -68,7 +68,13 @@ def build(model: Model, folder: Path, options: Sequence[str] = ("-O2",), cc: str
     """Compile NAME.c in a folder, with a program around it that runs commands."""
     host = folder / f"{model.name}_host.c"
     event = "".join(f"c[{2 + i}], " for i in range(len(model.coordinates))) + "c[5], (uint32_t)c[6]"
-    host.write_text(filled("host.c", name=model.name, NAME=model.name.upper(), event=event, learning="", ending=""))
+    names = {"name": model.name, "NAME": model.name.upper(), "event": event}
+    learning, saved, ending = "", "", ""
+    if model.learning:
+        learning = filled("host_learning.c", **names)
+        saved = f"static uint8_t saved[{names['NAME']}_LEARNED_BYTES];\n"
+        ending = f"    {model.name}_save(&net, saved);\n    fwrite(saved, 1, sizeof saved, stdout);\n"
+    host.write_text(filled("host.c", **names, learning=learning, saved=saved, ending=ending))
     program = folder / f"{model.name}_host"
     sources = [folder / f"{model.name}.c", host]
     command = [cc or compiler(), *STRICT, *options, "-o", str(program), *map(str, sources)]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from timesurf.engines import Units
-from timesurf.export.plan import COORDINATES, LayerPlan
+from timesurf.export.plan import COORDINATES, LayerPlan, limit
 from timesurf.export.weights import Weights
+
+if TYPE_CHECKING:
+    from timesurf.export.learning import Learning
 
 Field = tuple[str, str, int, str]  # type, name, length (0: no array), what it holds
 SIZES = {"uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "float": 4, "int32_t": 4, "int64_t": 8}
@@ -38,6 +41,7 @@ class Model:
     plans: list[LayerPlan]
     weights: list[Weights]
     numbers: Numbers
+    learning: Learning | None = None  # the numbers of C that learns
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -52,15 +56,17 @@ class Model:
     @property
     def start(self) -> int:
         """Where the clock begins: so late that at time 0 everything has decayed."""
-        return max(plan.limit for plan in self.plans) + 1
+        feedback = [limit(plan.stage.feedback_tau) for plan in self.plans] if self.learning else []
+        return max([*feedback, *(plan.limit for plan in self.plans)]) + 1
 
     def times(self) -> list[tuple[str, int]]:
         """Members of the struct that hold times, and how many."""
-        return [(f"context{plan.number}", plan.context) for plan in self.plans]
+        return [(name, size) for _, name, size, _ in self.fields() if name.startswith(("context", "spoke"))]
 
     def memory(self) -> list[str]:
         """Arrays of the struct that a reset clears."""
-        return [name for _, name, size, _ in self.fields() if size]
+        learned = dict(self.learning.learned(self)) if self.learning else {}
+        return [name for _, name, size, _ in self.fields() if size and name not in learned]
 
     def fields(self) -> list[Field]:
         """Members of the struct, the largest types first."""
@@ -75,6 +81,7 @@ class Model:
             if plan.running:
                 found.append((weights.sum, f"dots{k}", plan.blocks * stage.units, f"layer {k}: surface times centroids"))
                 found.append(("uint32_t", f"halvings{k}", plan.blocks, f"layer {k}: when the dot products were halved"))
+        found += self.learning.fields(self) if self.learning else []
         found += [
             ("uint16_t", "fired", len(self.plans), "latest event: the closest unit of each layer that it reached"),
             ("uint8_t", "passed", 0, "latest event: layers that let it pass"),

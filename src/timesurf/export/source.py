@@ -25,7 +25,8 @@ def texts(model: Model) -> Texts:
 
 def _source(model: Model) -> str:
     layers = (model.numbers.layer(model, *layer) for layer in zip(model.plans, model.weights, strict=True))
-    parts = [*model.numbers.helpers(model), *layers, _clock(model), _api(model)]
+    rule = [model.learning.rule_text(model)] if model.learning else []
+    parts = [*model.numbers.helpers(model), *layers, *rule, _clock(model), _api(model)]
     return filled(
         "source.c", title=title(model), version=__version__, name=model.name,
         parts="\n".join(part.rstrip("\n") + "\n" for part in parts).rstrip("\n"),
@@ -51,14 +52,17 @@ def _clock(model: Model) -> str:
 def _api(model: Model) -> str:
     top = model.plans[-1].stage
     per_class = "" if top.units_per_class == 1 else f" / {top.units_per_class}u"
-    names = model.coordinates
+    names = (*model.coordinates, "p")
+    values = {
+        "name": model.name, "NAME": model.name.upper(), "signature": signature(model),
+        "plain_names": ", ".join([*names, "t"]), "cast_names": ", ".join(f"(uint32_t){x}" for x in names),
+    }  # fmt: skip
     return filled(
-        "api.c", name=model.name, NAME=model.name.upper(), route=_indented(_route(model), 4),
-        arguments=model.plans[0].arguments, signature=signature(model), plain_names=", ".join([*names, "p", "t"]),
+        "api.c", **values, route=_indented(_route(model), 4), arguments=model.plans[0].arguments,
         last=len(model.plans) - 1, per_class=per_class,
-        outside=" || ".join(f"{x} < 0 || {x} >= {n}" for x, n in zip((*names, "p"), model.sizes, strict=True)),
-        push=f"route(n, {', '.join(f'(uint32_t){x}' for x in (*names, 'p'))})",
-        reset=_indented(_reset(model), 4), init=_indented([f"{model.name}_reset(n);"], 4),
+        outside=" || ".join(f"{x} < 0 || {x} >= {n}" for x, n in zip(names, model.sizes, strict=True)),
+        push=(model.learning.api(model, values) if model.learning else filled("push.c", **values)).rstrip("\n"),
+        reset=_indented(_reset(model), 4), init=_indented([*_first(model), f"{model.name}_reset(n);"], 4),
         class_names="\n".join(f"    {string(name)}," for name in model.classes),
     )  # fmt: skip
 
@@ -70,10 +74,22 @@ def _route(model: Model) -> list[str]:
         k = plan.number
         call = f"layer{k}(n, {', '.join((*plan.coordinates, 'p'))})"
         lines += [f"if (!{call})", f"    return {model.name.upper()}_REJECTED;", f"n->passed = {k};"]
-        if k < len(model.plans):
-            outputs = zip(plan.coordinates, plan.outputs, strict=False)
-            lines += [f"{x} = {value};" for x, value in outputs if x != value]
-            lines.append(f"p = n->fired[{k - 1}];")
+        outputs = zip(plan.coordinates, plan.outputs, strict=False)
+        moved = [f"{x} = {value};" for x, value in outputs if x != value]
+        remembered = model.learning.remembered(model, plan) if model.learning else []
+        last = k == len(model.plans)
+        lines += [*(moved if remembered or not last else []), *remembered]
+        lines += [] if last else [f"p = n->fired[{k - 1}];"]
+    return lines
+
+
+def _first(model: Model) -> list[str]:
+    """What is learned begins as it was exported."""
+    lines = []
+    for name, _ in model.learning.learned(model) if model.learning else []:
+        first = "0" if name.startswith("lost") else f"first_{name}"
+        call = "memset" if first == "0" else "memcpy"
+        lines.append(f"{call}(n->{name}, {first}, sizeof n->{name});")
     return lines
 
 
@@ -93,14 +109,31 @@ def _header(model: Model) -> str:
     place = ", ".join(f"{x} (0 to {n - 1})" for x, n in zip(names, model.sizes, strict=False))
     return filled(
         "header.h", title=title(model), version=__version__, name=name, NAME=name.upper(), numbers=model.numbers.name,
-        learns="", about="\n".join(f"     {k}. {plan.stage}" for k, plan in enumerate(model.plans, start=1)),
+        learns=", learns" if model.learning else "", about="\n".join(f"     {k}. {plan.stage}" for k, plan in enumerate(model.plans, start=1)),
         ram=f"{cost.ram(model):,}", stack=f"{cost.stack(model):,}", flash=f"{cost.constants(model):,}",
         code=cost.code(model), cost="\n".join(cost.per_event(model)), clock_cost=cost.setting_back(model),
         arithmetic=model.numbers.needs, plain_names=", ".join([*names, "p", "t"]),
         example_read=", &".join([*names, "p", "t"]), classes=len(model.classes), layers=len(model.plans),
-        more_codes="", label_code="", fields="\n".join(_fields(model)), init_learns="", place=place,
-        most_p=model.sizes[-1] - 1, signature=signature(model), reset_learns="", learning="",
+        fields="\n".join(_fields(model)), place=place, most_p=model.sizes[-1] - 1, signature=signature(model),
+        **_learning(model),
     )  # fmt: skip
+
+
+def _learning(model: Model) -> dict[str, str]:
+    """What the header of C that learns has more than others."""
+    if model.learning is None:
+        return dict.fromkeys(("more", "more_codes", "init_learns", "reset_learns", "learning"), "") | {"more": " "}
+    NAME = model.name.upper()
+    codes = (
+        f"    {NAME}_BAD_LABEL = -4, /* neither a class nor -1: nothing has changed */",
+        f"    {NAME}_BAD_SAVE = -5,  /* not what {model.name}_save wrote: nothing has changed */",
+        f"    {NAME}_LEARNED_BYTES = {model.learning.learned_bytes(model)}",
+    )
+    return {
+        "more": ",", "more_codes": "\n" + "\n".join(codes), "init_learns": ", and what was exported as what is learned",
+        "reset_learns": "; what was learned stays",
+        "learning": filled("learning_header.h", name=model.name, NAME=NAME, signature=signature(model)),
+    }  # fmt: skip
 
 
 def _fields(model: Model) -> list[str]:

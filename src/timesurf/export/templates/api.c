@@ -18,11 +18,7 @@ static int32_t admit(${name}_t *n, ${signature})
     return advance(n, t) ? 0 : ${NAME}_BAD_TIME;
 }
 
-int32_t ${name}_push(${name}_t *n, ${signature})
-{
-    const int32_t refused = admit(n, ${plain_names});
-    return refused != 0 ? refused : ${push};
-}
+${push}
 
 int32_t ${name}_decision(const ${name}_t *n)
 {

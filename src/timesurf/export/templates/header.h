@@ -40,7 +40,7 @@ enum {
     ${NAME}_LAYERS = ${layers},
     ${NAME}_REJECTED = -1,  /* a layer did not let the event pass */
     ${NAME}_BAD_PLACE = -2, /* coordinates or polarity outside the field: nothing has changed */
-    ${NAME}_BAD_TIME = -3${more_codes}   /* before the latest event, or over 2^31 us after it: nothing has changed */${label_code}
+    ${NAME}_BAD_TIME = -3${more}  /* before the latest event, or over 2^31 us after it: nothing has changed */${more_codes}
 };
 
 typedef struct {

@@ -6,10 +6,10 @@
 
 #include "${name}.h"
 
-enum { PUSH, RESET, DECISION, LABELLED, ADAPTING, SAVE, RESTORE };
+enum { PUSH, RESET, DECISION, LABELLED, ADAPTING, SAVE, RESTORE, DAMAGE };
 
 static ${name}_t net;
-
+${saved}
 static int32_t run(const int32_t *c)
 {
     switch (c[0]) {
@@ -20,8 +20,7 @@ static int32_t run(const int32_t *c)
         return 0;
     case DECISION:
         return ${name}_decision(&net);
-${learning}
-    default:
+${learning}    default:
         return -9;
     }
 }
@@ -53,8 +52,7 @@ int main(void)
     }
     fprintf(stderr, "%.9f %lu\n", (double)(clock() - began) / CLOCKS_PER_SEC, (unsigned long)sizeof net);
     fwrite(out, sizeof *out * (2 + ${NAME}_LAYERS), commands, stdout);
-${ending}
-    free(in);
+${ending}    free(in);
     free(out);
     return 0;
 }

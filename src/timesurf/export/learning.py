@@ -1,0 +1,161 @@
+"""C that learns: every layer in float32 with its parameters in RAM, and the online rule."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from timesurf.engines import Parameters, Units
+from timesurf.errors import SettingError
+from timesurf.export.ctext import array, filled, number
+from timesurf.export.in_float import described
+from timesurf.export.model import Field, Model
+from timesurf.export.plan import LayerPlan, limit
+from timesurf.export.weights import OPEN, Weights
+from timesurf.network import Network
+from timesurf.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """Numbers of 32 bits with a floating point, which change as the network learns."""
+
+    rule: Rule
+    frozen: tuple[Any, ...]  # one mask per layer
+    digest: str  # of the parameters that it starts from
+    name: str = "float32"
+    needs: str = "float in IEEE 754, best in hardware"
+
+    @classmethod
+    def of(cls, network: Network) -> Learning:
+        """The network's own rule, if the C can follow it."""
+        if network.rule.last == "delta":
+            raise SettingError(
+                "This network learns its last layer by the delta rule, which moves every unit with each event: the C has "
+                "Sup3r's rule only. Export without learning, or train with last = 'sup3r'."
+            )
+        parameters: Parameters = network.parameters
+        return cls(network.rule, tuple(units.frozen for units in parameters), parameters.digest())
+
+    def weights(self, plan: LayerPlan, units: Units, usage: Any = None) -> Weights:
+        """What a layer starts from: its centroids and, as `half`, its thresholds."""
+        thresholds = np.minimum(units.thresholds, OPEN).astype(np.float32)
+        return Weights(units.centroids.reshape(-1).astype(np.float32), thresholds, None)
+
+    def helpers(self, model: Model) -> list[str]:
+        """Decays, and the rule's steps."""
+        away = "th[u] - distance[u]" if self.rule.kernel == "border" else "distance[u]"
+        steps = filled("learning_steps.c", competition=int(self.rule.competition), away=away)
+        return [filled("decay_float.c"), filled("faded_float.c"), steps]
+
+    def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
+        """C of a layer."""
+        mask, k = self.frozen[plan.number - 1], plan.number
+        frozen = ""
+        if mask.any():
+            frozen = f"static const uint8_t frozen{k}[{plan.units}] = {{ /* units that never change */\n"
+            frozen += f"{array(mask.astype(np.uint8))}\n}};\n"
+        run, runs = "0u", ""
+        if len(plan.runs) > 1:
+            run = f"runs{k}[m]"
+            runs = f"static const uint32_t runs{k}[{len(plan.runs)}] = {{ /* where the rows of a surface begin */\n"
+            runs += f"{array(np.array(plan.runs))}\n}};\n"
+        values = described(model.name, plan, weights) | {"rate": number(math.log2(math.e) / plan.stage.tau)}
+        return filled("learning_layer.c", **values, size=plan.units * plan.entries, frozen=runs + frozen, run=run)
+
+    def fields(self, model: Model) -> list[Field]:
+        """Further members of the struct: what is learned, and what the rule remembers."""
+        found: list[Field] = []
+        for plan in model.plans:
+            k = plan.number
+            found += [
+                ("float", f"centroids{k}", plan.units * plan.entries, f"layer {k}, learned"),
+                ("float", f"thresholds{k}", plan.units, f"layer {k}, learned; 3e38: none"),
+                ("float", f"lost{k}", plan.units, f"layer {k}: what rounding took from its thresholds"),
+                ("float", f"ts{k}", plan.entries, f"layer {k}: surface of the latest event"),
+                ("float", f"distance{k}", plan.units, f"layer {k}: of its units from that surface"),
+            ]
+            if k > self.lowest(model):
+                found += [
+                    ("uint32_t", f"spoke{k}", plan.places * plan.units, f"layer {k}: when each unit last fired at a place"),
+                    ("float", f"previous{k}", plan.places, f"layer {k}: S of the previous output at a place"),
+                    ("uint32_t", f"place{k}", 0, f"layer {k}: place of the latest output"),
+                    ("float", f"S{k}", 0, f"layer {k}: its S"),
+                ]
+        return found
+
+    def lowest(self, model: Model) -> int:
+        """Layers up to this number have no S that anything learns from."""
+        return min(1, len(model.plans) - 1)
+
+    def remembered(self, model: Model, plan: LayerPlan) -> list[str]:
+        """C after a layer let an event pass, where its coordinates are those of the output."""
+        k, tau = plan.number, plan.stage.feedback_tau
+        if k <= self.lowest(model):
+            return []
+        rate = number(math.log2(math.e) / tau)
+        return [
+            f"n->place{k} = {plan.place};",
+            f"n->S{k} = separability(n->spoke{k} + n->place{k} * {plan.units}u, {plan.units}u, n->fired[{k - 1}],",
+            f"    n->clock, {limit(tau)}u, {rate});",
+        ]
+
+    def rule_text(self, model: Model) -> str:
+        """C of what an output event teaches."""
+        layers = len(model.plans)
+        columns = [rule.per_layer(layers) for rule in (self.rule, self.rule.for_adapting())]
+        for table in columns:
+            table[:, 4] = math.log2(math.e) / table[:, 4]
+        judge, learn = [], []
+        for plan in model.plans:
+            k, i, above = plan.number, plan.number - 1, min(plan.number, layers - 1)
+            if k > self.lowest(model):
+                judge += [
+                    f"S[{i}] = sign * n->S{k};",
+                    f"dS[{i}] = S[{i}] - n->previous{k}[n->place{k}];",
+                    f"n->previous{k}[n->place{k}] = S[{i}];",
+                ]
+            mask = self.frozen[i]
+            frozen = f"frozen{k}" if mask.any() else "0"
+            if mask.all():
+                continue
+            learn.append(f"gain = rate[{i}][0] * dS[{above}] + rate[{i}][1] * S[{above}];")
+            unless = f"if (!frozen{k}[n->fired[{i}]])\n        " if mask.any() else ""
+            learn.append(
+                f"{unless}approach(n->centroids{k} + n->fired[{i}] * {plan.entries}u, n->ts{k}, {plan.entries}u, gain);"
+            )
+            learn.append(f"adjust(n->thresholds{k}, n->lost{k}, n->distance{k}, {frozen}, {plan.units}u, n->fired[{i}],")
+            learn.append(f"    S[{above}], dS[{above}], rate[{i}]);")
+        return filled(
+            "learning_rule.c", name=model.name, NAME=model.name.upper(),
+            rates=array(np.array(columns, np.float32)), judge=_lines(judge), learn=_lines(learn or ["gain = 0.0f;"]),
+        )  # fmt: skip
+
+    def api(self, model: Model, values: dict[str, Any]) -> str:
+        """C of the functions that learn, save and restore."""
+        save, restore, at = [], [], 4
+        for name, size in self.learned(model):
+            save.append(f"memcpy(to + {at}, n->{name}, sizeof n->{name});")
+            restore.append(f"memcpy(n->{name}, from + {at}, sizeof n->{name});")
+            at += 4 * size
+        digest = f"0x{self.digest[:8]}"
+        return filled("learning_api.c", **values, digest=digest, save=_lines(save), restore=_lines(restore))
+
+    def learned(self, model: Model) -> list[tuple[str, int]]:
+        """Members of the struct that hold what was learned, and their lengths."""
+        return [
+            (f"{what}{plan.number}", size)
+            for plan in model.plans
+            for what, size in (("centroids", plan.units * plan.entries), ("thresholds", plan.units), ("lost", plan.units))
+        ]
+
+    def learned_bytes(self, model: Model) -> int:
+        """Bytes of a save: which network, what was learned, a checksum."""
+        return 8 + 4 * sum(size for _, size in self.learned(model))
+
+
+def _lines(lines: list[str]) -> str:
+    return "\n".join(f"    {line}" for line in lines)
