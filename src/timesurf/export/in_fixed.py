@@ -52,7 +52,8 @@ class Fixed:
         distance = f"(int64_t)energy * {weights.scale} + (int64_t)best * {2 ** (weights.bits + 1)}"
         return filled(
             "written_fixed.c", **values, tables=tables(plan, weights, "int64_t", " in these units"),
-            gather=gather("fixed", plan, values, gated), most=f"INT{weights.sum[3:5]}_MAX",
+            energy_add=f"        energy += ({energy})v * v;\n" if gated else "", gather=gather("fixed", plan, values),
+            most=f"INT{weights.sum[3:5]}_MAX",
             energy_start=f"\n    {energy} energy = 0;" if gated else "",
             accept=f"{distance} < limits{k}[fired]" if gated else "1",
         )  # fmt: skip

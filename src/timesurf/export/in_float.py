@@ -38,7 +38,8 @@ class Float32:
         gated = weights.limits is not None
         values["rate"] = number(math.log2(math.e) / plan.stage.tau)
         return filled(
-            "written_float.c", **values, tables=tables(plan, weights, "float"), gather=gather("float", plan, values, gated),
+            "written_float.c", **values, tables=tables(plan, weights, "float"), gather=gather("float", plan, values),
+            energy_add="        energy += v * v;\n" if gated else "",
             energy_start=", energy = 0.0f" if gated else "",
             accept=f"energy + 2.0f * best < limits{plan.number}[fired]" if gated else "1",
         )  # fmt: skip
@@ -55,11 +56,10 @@ def described(name: str, plan: LayerPlan, weights: Weights) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def gather(numbers: str, plan: LayerPlan, values: dict[str, Any], gated: bool) -> str:
-    """C that writes a surface out; its square is needed only where there are thresholds."""
+def gather(numbers: str, plan: LayerPlan, values: dict[str, Any]) -> str:
+    """C that writes a surface out."""
     kind = "rows" if len(plan.runs) > 1 else "block"
-    add = f"{' ' * (12 if kind == 'rows' else 8)}energy += v * v;\n" if gated else ""
-    return filled(f"gather_{kind}_{numbers}.c", **values, energy_add=add).rstrip("\n")
+    return filled(f"gather_{kind}_{numbers}.c", **values).rstrip("\n")
 
 
 def tables(plan: LayerPlan, weights: Weights, kind: str, unit: str = "") -> str:

@@ -1,6 +1,2 @@
-    for (i = 0; i < ${entries}u; i++) {
-        const uint32_t v = (faded(now - T[i], ${limit}u, ${rate}u, ${point}) + ${round}u) >> ${shift};
-${energy_add}        ts[entries] = (uint16_t)v;
-        live[entries] = (uint16_t)i;
-        entries += v > 0u;
-    }
+    for (i = 0; i < ${entries}u; i++)
+        ts[i] = (uint16_t)((faded(now - T[i], ${limit}u, ${rate}u, ${point}) + ${round}u) >> ${shift});

@@ -1,6 +1,2 @@
-    for (i = 0; i < ${entries}u; i++) {
-        const float v = faded(now - T[i], ${limit}u, ${rate});
-${energy_add}        ts[entries] = v;
-        live[entries] = (uint16_t)i;
-        entries += v > 0.0f;
-    }
+    for (i = 0; i < ${entries}u; i++)
+        ts[i] = faded(now - T[i], ${limit}u, ${rate});

@@ -17,6 +17,12 @@ static int layer${k}(${name}_t *n, ${arguments})
 
     T[${own}] = now;
 ${gather}
+    for (i = 0; i < ${entries}u; i++) { /* leave out what has decayed */
+        const uint32_t v = ts[i];
+${energy_add}        ts[entries] = (uint16_t)v;
+        live[entries] = (uint16_t)i;
+        entries += v > 0u;
+    }
     for (g = 0; g < ${groups}u; g++) {
         ${sum} sum[${lanes}];
         for (u = 0; u < ${lanes}u; u++)

@@ -16,6 +16,12 @@ static int layer${k}(${name}_t *n, ${arguments})
 
     T[${own}] = now;
 ${gather}
+    for (i = 0; i < ${entries}u; i++) { /* leave out what has decayed */
+        const float v = ts[i];
+${energy_add}        ts[entries] = v;
+        live[entries] = (uint16_t)i;
+        entries += v > 0.0f;
+    }
     for (g = 0; g < ${groups}u; g++) {
         float sum[${lanes}];
         for (u = 0; u < ${lanes}u; u++)
