@@ -41,8 +41,8 @@ def prepared(
         With parameters.
     name : str
         Prefix of all public names in C, and name of the files.
-    numbers : {"float32", "int16", "int8"}
-        What the C computes with.
+    numbers : {"float32", "int16", "int8", "float64"}
+        What the C computes with; float64 only if it learns.
     learn : bool
         Whether the C can also learn online.
     calibration : Recordings, optional
@@ -58,11 +58,10 @@ def prepared(
     SettingError
         If the C cannot do what the network needs; the message says what.
     """
-    if numbers not in NUMBERS:
-        raise SettingError(f"numbers = {numbers!r} must be one of {', '.join(NUMBERS)}.")
-    if learn and numbers != "float32":
-        raise SettingError(f"C that learns computes in float32: its steps are too small for {numbers}.")
-    learning = Learning.of(network) if learn else None
+    if not learn and numbers not in NUMBERS:
+        more = " (float64 is for learning)" if numbers == "float64" else ""
+        raise SettingError(f"numbers = {numbers!r} must be one of {', '.join(NUMBERS)}{more}.")
+    learning = Learning.of(network, numbers) if learn else None
     kind = learning or NUMBERS[numbers]
     layers = plans(network.stages, network.parameters, learn=learn)
     usage = [None] * len(layers) if calibration is None else usages(network, layers, calibration)

@@ -84,15 +84,16 @@ def comment(text: str) -> str:
 
 
 def number(value: float) -> str:
-    """A float literal that gives back every bit of a float32.
+    """A literal that gives back every bit of a float64 of NumPy, or of a float32.
 
     Examples
     --------
     >>> number(1.0), number(0.1), number(-1e-30)
     ('1.0f', '0.100000001f', '-1e-30f')
     """
-    digits = f"{float(np.float32(value)):.9g}"
-    return f"{digits if '.' in digits or 'e' in digits else digits + '.0'}f"
+    wide = isinstance(value, np.float64)
+    digits = f"{value:.17g}" if wide else f"{np.float32(value):.9g}"
+    return f"{digits if '.' in digits or 'e' in digits else digits + '.0'}{'' if wide else 'f'}"
 
 
 def integer(value: int) -> str:
@@ -113,9 +114,9 @@ def array(values: Array) -> str:
     """
     literal = number if values.dtype.kind == "f" else integer
     if values.ndim == 1:
-        return _lines(map(literal, values.tolist()))
+        return _lines(map(literal, values))  # type: ignore[arg-type]
     if values.ndim == 2:
-        return "\n".join(_row(list(map(literal, row))) for row in values.tolist())
+        return "\n".join(_row(list(map(literal, row))) for row in values)  # type: ignore[arg-type]
     return "\n".join(f"    {{\n{array(part)}\n    }}," for part in values)
 
 

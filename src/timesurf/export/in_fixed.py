@@ -8,7 +8,7 @@ import numpy as np
 
 from timesurf.engines import Units
 from timesurf.export.ctext import array, filled
-from timesurf.export.in_float import described, gather, tables
+from timesurf.export.in_float import described, gather, multiply, tables
 from timesurf.export.model import Model
 from timesurf.export.plan import LayerPlan, rate
 from timesurf.export.quantise import quantised
@@ -49,10 +49,11 @@ class Fixed:
         gated, k = weights.limits is not None, plan.number
         values["round"] = 2 ** (_POINT - weights.bits - 1)
         energy = "uint32_t" if self.width == 8 else "uint64_t"
-        distance = f"(int64_t)energy * {weights.scale} + (int64_t)best * {2 ** (weights.bits + 1)}"
+        distance = f"(int64_t)energy * {weights.scale} - (int64_t)best * {2 ** (weights.bits + 1)}"
         return filled(
             "written_fixed.c", **values, tables=tables(plan, weights, "int64_t", " in these units"),
-            energy_add=f"        energy += ({energy})v * v;\n" if gated else "", gather=gather("fixed", plan, values),
+            multiply=multiply(values["lanes"]),
+            gather=gather("fixed", plan, values, f"energy += ({energy})v * v;" if gated else ""),
             most=f"INT{weights.sum[3:5]}_MAX",
             energy_start=f"\n    {energy} energy = 0;" if gated else "",
             accept=f"{distance} < limits{k}[fired]" if gated else "1",

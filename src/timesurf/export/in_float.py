@@ -27,8 +27,8 @@ class Float32:
     def helpers(self, model: Model) -> list[str]:
         """The decays that the layers need."""
         kinds = {plan.running for plan in model.plans}
-        names = ["decay_float.c"] + ["faded_float.c"] * (False in kinds) + ["risen_float.c"] * (True in kinds)
-        return [filled(name) for name in names]
+        names = ["faded_float.c"] * (False in kinds) + ["risen_float.c"] * (True in kinds)
+        return [decay(), *map(filled, names)]
 
     def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
         """C of a layer."""
@@ -38,11 +38,16 @@ class Float32:
         gated = weights.limits is not None
         values["rate"] = number(math.log2(math.e) / plan.stage.tau)
         return filled(
-            "written_float.c", **values, tables=tables(plan, weights, "float"), gather=gather("float", plan, values),
-            energy_add="        energy += v * v;\n" if gated else "",
+            "written_float.c", **values, tables=tables(plan, weights, "float"), multiply=multiply(values["lanes"]),
+            gather=gather("float", plan, values, "energy += v * v;" if gated else ""),
             energy_start=", energy = 0.0f" if gated else "",
-            accept=f"energy + 2.0f * best < limits{plan.number}[fired]" if gated else "1",
+            accept=f"energy - 2.0f * best < limits{plan.number}[fired]" if gated else "1",
         )  # fmt: skip
+
+
+def decay() -> str:
+    """Powers of two for all decays."""
+    return filled("decay_float.c", powers=array(0.5 ** np.arange(32, dtype=np.float32)))
 
 
 def described(name: str, plan: LayerPlan, weights: Weights) -> dict[str, Any]:
@@ -56,10 +61,16 @@ def described(name: str, plan: LayerPlan, weights: Weights) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def gather(numbers: str, plan: LayerPlan, values: dict[str, Any]) -> str:
-    """C that writes a surface out."""
-    kind = "rows" if len(plan.runs) > 1 else "block"
-    return filled(f"gather_{kind}_{numbers}.c", **values).rstrip("\n")
+def gather(numbers: str, plan: LayerPlan, values: dict[str, Any], energy: str = "") -> str:
+    """C that writes a surface out; its square is summed only where there are thresholds."""
+    kind, by = ("rows", 16) if len(plan.runs) > 1 else ("block", 12)
+    add = f"{' ' * by}{energy}\n" if energy else ""
+    return filled(f"gather_{kind}_{numbers}.c", **values, energy_add=add).rstrip("\n")
+
+
+def multiply(lanes: int) -> str:
+    """C that adds an entry to the sums of all lanes, one by one: most compilers then keep them in registers."""
+    return "\n".join(f"            sum[{u}] += v * c[{u}];" for u in range(lanes))
 
 
 def tables(plan: LayerPlan, weights: Weights, kind: str, unit: str = "") -> str:

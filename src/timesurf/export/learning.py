@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from timesurf.engines import Parameters, Units
 from timesurf.errors import SettingError
 from timesurf.export.ctext import array, filled, number
-from timesurf.export.in_float import described
+from timesurf.export.in_float import decay, described
 from timesurf.export.model import Field, Model
 from timesurf.export.plan import LayerPlan, limit
 from timesurf.export.weights import OPEN, Weights
@@ -27,29 +28,35 @@ class Learning:
     frozen: tuple[Any, ...]  # one mask per layer
     digest: str  # of the parameters that it starts from
     name: str = "float32"
-    needs: str = "float in IEEE 754, best in hardware"
+
+    @property
+    def needs(self) -> str:
+        """What the processor should have."""
+        return f"{'double' if self.name == 'float64' else 'float'} in IEEE 754, best in hardware"
 
     @classmethod
-    def of(cls, network: Network) -> Learning:
+    def of(cls, network: Network, numbers: str) -> Learning:
         """The network's own rule, if the C can follow it."""
+        if numbers not in ("float32", "float64"):
+            raise SettingError(f"C that learns computes in float32 or float64: its steps are too small for {numbers}.")
         if network.rule.last == "delta":
             raise SettingError(
                 "This network learns its last layer by the delta rule, which moves every unit with each event: the C has "
                 "Sup3r's rule only. Export without learning, or train with last = 'sup3r'."
             )
         parameters: Parameters = network.parameters
-        return cls(network.rule, tuple(units.frozen for units in parameters), parameters.digest())
+        return cls(network.rule, tuple(units.frozen for units in parameters), parameters.digest(), numbers)
 
     def weights(self, plan: LayerPlan, units: Units, usage: Any = None) -> Weights:
         """What a layer starts from: its centroids and, as `half`, its thresholds."""
-        thresholds = np.minimum(units.thresholds, OPEN).astype(np.float32)
-        return Weights(units.centroids.reshape(-1).astype(np.float32), thresholds, None)
+        thresholds = np.minimum(units.thresholds, OPEN).astype(self.name)
+        return Weights(units.centroids.reshape(-1).astype(self.name), thresholds, None)
 
     def helpers(self, model: Model) -> list[str]:
         """Decays, and the rule's steps."""
-        away = "th[u] - distance[u]" if self.rule.kernel == "border" else "distance[u]"
+        away = "th[u] - root(apart[u])" if self.rule.kernel == "border" else "root(apart[u])"
         steps = filled("learning_steps.c", competition=int(self.rule.competition), away=away)
-        return [filled("decay_float.c"), filled("faded_float.c"), steps]
+        return [self.typed(text) for text in (decay(), filled("faded_float.c"), steps)]
 
     def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
         """C of a layer."""
@@ -63,8 +70,8 @@ class Learning:
             run = f"runs{k}[m]"
             runs = f"static const uint32_t runs{k}[{len(plan.runs)}] = {{ /* where the rows of a surface begin */\n"
             runs += f"{array(np.array(plan.runs))}\n}};\n"
-        values = described(model.name, plan, weights) | {"rate": number(math.log2(math.e) / plan.stage.tau)}
-        return filled("learning_layer.c", **values, size=plan.units * plan.entries, frozen=runs + frozen, run=run)
+        values = described(model.name, plan, weights) | {"rate": number(np.float64(math.log2(math.e) / plan.stage.tau).astype(self.name))}
+        return self.typed(filled("learning_layer.c", **values, size=plan.units * plan.entries, frozen=runs + frozen, run=run))
 
     def fields(self, model: Model) -> list[Field]:
         """Further members of the struct: what is learned, and what the rule remembers."""
@@ -76,16 +83,22 @@ class Learning:
                 ("float", f"thresholds{k}", plan.units, f"layer {k}, learned; 3e38: none"),
                 ("float", f"lost{k}", plan.units, f"layer {k}: what rounding took from its thresholds"),
                 ("float", f"ts{k}", plan.entries, f"layer {k}: surface of the latest event"),
-                ("float", f"distance{k}", plan.units, f"layer {k}: of its units from that surface"),
+                ("float", f"apart{k}", plan.units, f"layer {k}: squared distance of its units from it"),
             ]
             if k > self.lowest(model):
                 found += [
                     ("uint32_t", f"spoke{k}", plan.places * plan.units, f"layer {k}: when each unit last fired at a place"),
-                    ("float", f"previous{k}", plan.places, f"layer {k}: S of the previous output at a place"),
+                    ("float", f"previous{k}", 2 * plan.places, f"layer {k}: sign and 1 - |S| of the latest output at a place"),
                     ("uint32_t", f"place{k}", 0, f"layer {k}: place of the latest output"),
-                    ("float", f"S{k}", 0, f"layer {k}: its S"),
+                    ("float", f"density{k}", 0, f"layer {k}: its 1 - |S|"),
                 ]
-        return found
+        return [(self.typed(kind), *more) for kind, *more in found]  # type: ignore[misc]
+
+    def typed(self, text: str) -> str:
+        """C in these numbers; templates are in float."""
+        if self.name == "float32":
+            return text
+        return re.sub(r"\bfloat\b", "double", re.sub(r"(\d\.\d+(?:e[-+]?\d+)?)f\b", r"\1", text))
 
     def lowest(self, model: Model) -> int:
         """Layers up to this number have no S that anything learns from."""
@@ -96,10 +109,10 @@ class Learning:
         k, tau = plan.number, plan.stage.feedback_tau
         if k <= self.lowest(model):
             return []
-        rate = number(math.log2(math.e) / tau)
+        rate = number(np.float64(math.log2(math.e) / tau).astype(self.name))
         return [
             f"n->place{k} = {plan.place};",
-            f"n->S{k} = separability(n->spoke{k} + n->place{k} * {plan.units}u, {plan.units}u, n->fired[{k - 1}],",
+            f"n->density{k} = density(n->spoke{k} + n->place{k} * {plan.units}u, {plan.units}u, n->fired[{k - 1}],",
             f"    n->clock, {limit(tau)}u, {rate});",
         ]
 
@@ -113,11 +126,7 @@ class Learning:
         for plan in model.plans:
             k, i, above = plan.number, plan.number - 1, min(plan.number, layers - 1)
             if k > self.lowest(model):
-                judge += [
-                    f"S[{i}] = sign * n->S{k};",
-                    f"dS[{i}] = S[{i}] - n->previous{k}[n->place{k}];",
-                    f"n->previous{k}[n->place{k}] = S[{i}];",
-                ]
+                judge.append(f"judged(sign, n->density{k}, n->previous{k} + 2u * n->place{k}, S + {i}, dS + {i});")
             mask = self.frozen[i]
             frozen = f"frozen{k}" if mask.any() else "0"
             if mask.all():
@@ -127,12 +136,13 @@ class Learning:
             learn.append(
                 f"{unless}approach(n->centroids{k} + n->fired[{i}] * {plan.entries}u, n->ts{k}, {plan.entries}u, gain);"
             )
-            learn.append(f"adjust(n->thresholds{k}, n->lost{k}, n->distance{k}, {frozen}, {plan.units}u, n->fired[{i}],")
+            learn.append(f"adjust(n->thresholds{k}, n->lost{k}, n->apart{k}, {frozen}, {plan.units}u, n->fired[{i}],")
             learn.append(f"    S[{above}], dS[{above}], rate[{i}]);")
-        return filled(
+        text = filled(
             "learning_rule.c", name=model.name, NAME=model.name.upper(),
-            rates=array(np.array(columns, np.float32)), judge=_lines(judge), learn=_lines(learn or ["gain = 0.0f;"]),
+            rates=array(np.array(columns, self.name)), judge=_lines(judge), learn=_lines(learn or ["gain = 0.0f;"]),
         )  # fmt: skip
+        return self.typed(text)
 
     def api(self, model: Model, values: dict[str, Any]) -> str:
         """C of the functions that learn, save and restore."""
@@ -140,9 +150,9 @@ class Learning:
         for name, size in self.learned(model):
             save.append(f"memcpy(to + {at}, n->{name}, sizeof n->{name});")
             restore.append(f"memcpy(n->{name}, from + {at}, sizeof n->{name});")
-            at += 4 * size
+            at += np.dtype(self.name).itemsize * size
         digest = f"0x{self.digest[:8]}"
-        return filled("learning_api.c", **values, digest=digest, save=_lines(save), restore=_lines(restore))
+        return self.typed(filled("learning_api.c", **values, digest=digest, save=_lines(save), restore=_lines(restore)))
 
     def learned(self, model: Model) -> list[tuple[str, int]]:
         """Members of the struct that hold what was learned, and their lengths."""
@@ -154,7 +164,7 @@ class Learning:
 
     def learned_bytes(self, model: Model) -> int:
         """Bytes of a save: which network, what was learned, a checksum."""
-        return 8 + 4 * sum(size for _, size in self.learned(model))
+        return 8 + np.dtype(self.name).itemsize * sum(size for _, size in self.learned(model))
 
 
 def _lines(lines: list[str]) -> str:

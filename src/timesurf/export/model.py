@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from timesurf.export.learning import Learning
 
 Field = tuple[str, str, int, str]  # type, name, length (0: no array), what it holds
-SIZES = {"uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "float": 4, "int32_t": 4, "int64_t": 8}
+SIZES = {"uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "float": 4, "int32_t": 4, "int64_t": 8, "double": 8}
 
 
 class Numbers(Protocol):

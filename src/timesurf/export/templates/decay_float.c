@@ -5,11 +5,11 @@ static float fall(float f)
         + f * (0.009579179573f + f * (-0.001274748204f + f * 0.0001090231971f)))));
 }
 
-/* 2^-k exactly, for k from 0 to 126: the bits of an IEEE 754 number of 32 bits. */
+/* 2^-k exactly, for k from 0 to 31. */
 static float halved(uint32_t k)
 {
-    const uint32_t bits = (127u - k) << 23;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    static const float powers[32] = {
+${powers}
+    };
+    return powers[k];
 }

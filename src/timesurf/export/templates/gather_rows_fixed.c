@@ -1,3 +1,10 @@
-    for (m = 0; m < ${rows}u; m++)
-        for (i = 0; i < ${row}u; i++)
-            ts[m * ${row}u + i] = (uint16_t)((faded(now - T[runs${k}[m] + i], ${limit}u, ${rate}u, ${point}) + ${round}u) >> ${shift});
+    for (m = 0; m < ${rows}u; m++) {
+        for (i = 0; i < ${row}u; i++) {
+            const uint32_t age = now - T[runs${k}[m] + i];
+            if (age < ${limit}u) { /* what has decayed is left out */
+                const uint32_t v = (faded(age, ${rate}u, ${point}) + ${round}u) >> ${shift};
+${energy_add}                ts[entries] = (uint16_t)v;
+                live[entries++] = (uint16_t)(m * ${row}u + i);
+            }
+        }
+    }

@@ -1,3 +1,10 @@
-    for (m = 0; m < ${rows}u; m++)
-        for (i = 0; i < ${row}u; i++)
-            ts[m * ${row}u + i] = faded(now - T[runs${k}[m] + i], ${limit}u, ${rate});
+    for (m = 0; m < ${rows}u; m++) {
+        for (i = 0; i < ${row}u; i++) {
+            const uint32_t age = now - T[runs${k}[m] + i];
+            if (age < ${limit}u) { /* what has decayed is left out */
+                const float v = faded(age, ${rate});
+${energy_add}                ts[entries] = v;
+                live[entries++] = (uint16_t)(m * ${row}u + i);
+            }
+        }
+    }

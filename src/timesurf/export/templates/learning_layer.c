@@ -15,19 +15,21 @@ static int layer${k}(${name}_t *n, ${arguments})
 
     T[${own}] = now;
     for (m = 0; m < ${rows}u; m++)
-        for (i = 0; i < ${row}u; i++)
-            n->ts${k}[m * ${row}u + i] = faded(now - T[${run} + i], ${limit}u, ${rate});
+        for (i = 0; i < ${row}u; i++) {
+            const uint32_t age = now - T[${run} + i];
+            n->ts${k}[m * ${row}u + i] = age < ${limit}u ? faded(age, ${rate}) : 0.0f;
+        }
     for (u = 0; u < ${units}u; u++) {
         const float *const c = n->centroids${k} + u * ${entries}u;
         float apart = 0.0f;
         for (i = 0; i < ${entries}u; i++)
             apart += (n->ts${k}[i] - c[i]) * (n->ts${k}[i] - c[i]);
-        n->distance${k}[u] = root(apart);
+        n->apart${k}[u] = apart;
         if (apart < best) {
             best = apart;
             fired = u;
         }
     }
     n->fired[${index}] = (uint16_t)fired;
-    return n->distance${k}[fired] < n->thresholds${k}[fired];
+    return best < n->thresholds${k}[fired] * n->thresholds${k}[fired];
 }

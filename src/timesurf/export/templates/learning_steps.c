@@ -1,28 +1,34 @@
-/* The square root, by Newton's method. */
+/* The square root, by Newton's method, which falls from above until rounding stops it. */
 static float root(float x)
 {
-    uint32_t bits;
-    float y;
-    if (!(x > 1e-30f))
+    float y = 0.5f * (x + 1.0f), next;
+    if (!(x > 0.0f))
         return 0.0f;
-    memcpy(&bits, &x, sizeof bits);
-    bits = (bits >> 1) + 0x1fbd1df5u;
-    memcpy(&y, &bits, sizeof y);
-    y = 0.5f * (y + x / y);
-    y = 0.5f * (y + x / y);
-    return 0.5f * (y + x / y);
+    while ((next = 0.5f * (y + x / y)) < y)
+        y = next;
+    return y;
 }
 
-/* |S| of an output, 1 - mean of the other units' feedback; `spoke` says when each unit last fired at its place. */
-static float separability(uint32_t *spoke, uint32_t units, uint32_t fired, uint32_t now, uint32_t limit, float rate)
+/* Mean feedback of the other units, 1 - |S|, of an output; `spoke` says when each unit last fired at its place. */
+static float density(uint32_t *spoke, uint32_t units, uint32_t fired, uint32_t now, uint32_t limit, float rate)
 {
     float others = 0.0f;
     uint32_t u;
     for (u = 0; u < units; u++)
-        if (u != fired)
-            others += faded(now - spoke[u], limit, rate);
+        if (u != fired && now - spoke[u] < limit)
+            others += faded(now - spoke[u], rate);
     spoke[fired] = now;
-    return units > 1u ? 1.0f - others / (float)(units - 1u) : 1.0f;
+    return units > 1u ? others / (float)(units - 1u) : 0.0f;
+}
+
+/* S and dS of an output, where `previous` is sign and density of the one before at its place. While one unit fires
+   steadily dS is far smaller than S, so that the difference of two S would be mostly rounding. */
+static void judged(float sign, float density, float *previous, float *S, float *dS)
+{
+    *S = sign - sign * density;
+    *dS = (sign - previous[0]) - (sign * density - previous[0] * previous[1]);
+    previous[0] = sign;
+    previous[1] = density;
 }
 
 /* c += gain (ts - c) */
@@ -37,8 +43,8 @@ static void approach(float *c, const float *ts, uint32_t entries, float gain)
 static float near(float away, float rate)
 {
     const float x = away > 0.0f ? away * rate : 0.0f;
-    const uint32_t whole = x < 100.0f ? (uint32_t)x : 100u;
-    return x < 100.0f ? fall(x - (float)whole) * halved(whole) : 0.0f;
+    const uint32_t whole = x < 31.0f ? (uint32_t)x : 31u;
+    return x < 31.0f ? fall(x - (float)whole) * halved(whole) : 0.0f;
 }
 
 /* th += by, with what rounding lost in `lost`: steps are far smaller than thresholds, and would be rounded away. */
@@ -54,7 +60,7 @@ static void add(float *th, float *lost, float by)
 }
 
 /* Steps of a layer's thresholds. */
-static void adjust(float *th, float *lost, const float *distance, const uint8_t *frozen, uint32_t units, uint32_t fired,
+static void adjust(float *th, float *lost, const float *apart, const uint8_t *frozen, uint32_t units, uint32_t fired,
     float S, float dS, const float *rates)
 {
     const float gain = rates[2] * dS + rates[3] * S;
@@ -65,9 +71,9 @@ static void adjust(float *th, float *lost, const float *distance, const uint8_t 
     for (u = 0; u < units; u++) {
         if (th[u] >= 3.0e38f || (frozen && frozen[u]))
             continue;
-        if (u == fired)
-            add(th + u, lost + u, gain * near(${away}, rates[4]));
-        else if (competes && distance[u] < th[u])
-            add(th + u, lost + u, -gain * near(${away}, rates[4]));
+        if (u == fired || (competes && apart[u] < th[u] * th[u])) {
+            const float by = gain * near(${away}, rates[4]);
+            add(th + u, lost + u, u == fired ? by : -by);
+        }
     }
 }

@@ -16,7 +16,7 @@ static void enter${k}(${name}_t *n, uint32_t block, uint32_t entry, uint64_t pha
     const uint32_t halvings = (uint32_t)(phase >> ${point}), since = halvings - n->halvings${k}[block];
     uint32_t u;
     if (since > 0u) {
-        const float scale = since < 64u ? halved(since) : 0.0f;
+        const float scale = since < 32u ? halved(since) : 0.0f;
         for (u = 0; u < ${units}u; u++)
             dots[u] *= scale;
         n->halvings${k}[block] = halvings;

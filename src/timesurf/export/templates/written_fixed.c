@@ -12,29 +12,22 @@ static int layer${k}(${name}_t *n, ${arguments})
     uint32_t *const T = n->context${k} + ${begin};
     const uint32_t now = n->clock;
     uint16_t ts[${entries}], live[${entries}];
-    ${sum} best = ${most};
+    ${sum} best = -${most};
     uint32_t entries = 0, fired = 0, g, i, m, u;${energy_start}
 
     T[${own}] = now;
 ${gather}
-    for (i = 0; i < ${entries}u; i++) { /* leave out what has decayed */
-        const uint32_t v = ts[i];
-${energy_add}        ts[entries] = (uint16_t)v;
-        live[entries] = (uint16_t)i;
-        entries += v > 0u;
-    }
     for (g = 0; g < ${groups}u; g++) {
         ${sum} sum[${lanes}];
         for (u = 0; u < ${lanes}u; u++)
-            sum[u] = half${k}[g * ${lanes}u + u];
+            sum[u] = -half${k}[g * ${lanes}u + u];
         for (m = 0; m < entries; m++) {
             const ${weight} *const c = centroids${k}[g][live[m]];
-            const int32_t v = ts[m];
-            for (u = 0; u < ${lanes}u; u++)
-                sum[u] -= v * c[u];
+            const ${sum} v = ts[m];
+${multiply}
         }
         for (u = 0; u < ${lanes}u; u++) {
-            if (sum[u] < best) {
+            if (sum[u] > best) {
                 best = sum[u];
                 fired = g * ${lanes}u + u;
             }

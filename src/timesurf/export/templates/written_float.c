@@ -10,30 +10,23 @@ static int layer${k}(${name}_t *n, ${arguments})
 {
     uint32_t *const T = n->context${k} + ${begin};
     const uint32_t now = n->clock;
-    float ts[${entries}], best = 3.0e38f${energy_start};
+    float ts[${entries}], best = -3.2e38f${energy_start};
     uint16_t live[${entries}];
     uint32_t entries = 0, fired = 0, g, i, m, u;
 
     T[${own}] = now;
 ${gather}
-    for (i = 0; i < ${entries}u; i++) { /* leave out what has decayed */
-        const float v = ts[i];
-${energy_add}        ts[entries] = v;
-        live[entries] = (uint16_t)i;
-        entries += v > 0.0f;
-    }
     for (g = 0; g < ${groups}u; g++) {
         float sum[${lanes}];
         for (u = 0; u < ${lanes}u; u++)
-            sum[u] = half${k}[g * ${lanes}u + u];
+            sum[u] = -half${k}[g * ${lanes}u + u];
         for (m = 0; m < entries; m++) {
             const float *const c = centroids${k}[g][live[m]];
             const float v = ts[m];
-            for (u = 0; u < ${lanes}u; u++)
-                sum[u] -= v * c[u];
+${multiply}
         }
         for (u = 0; u < ${lanes}u; u++) {
-            if (sum[u] < best) {
+            if (sum[u] > best) {
                 best = sum[u];
                 fired = g * ${lanes}u + u;
             }
