@@ -51,8 +51,15 @@ def build(model: Model, folder: Path, flash: int = 4 << 20, ram: int = 4 << 20) 
         check=True,
     )  # fmt: skip
     table = subprocess.run([TOOLS[1], "-A", folder / "firmware.elf"], check=True, capture_output=True, text=True).stdout
-    section = {row[0]: int(row[1]) for row in (line.split() for line in table.splitlines()) if len(row) == 3 and row[1].isdigit()}
-    return {"flash": section[".text"] + section.get(".data", 0), "ram": section[".bss"] + section[".stack"] + section.get(".data", 0)}
+    section = {
+        row[0]: int(row[1])
+        for row in (line.split() for line in table.splitlines())
+        if len(row) == 3 and row[1].isdigit()
+    }
+    return {
+        "flash": section[".text"] + section.get(".data", 0),
+        "ram": section[".bss"] + section[".stack"] + section.get(".data", 0),
+    }
 
 
 def run(recordings: Recordings, folder: Path, timeout: float = 120) -> dict[str, Any]:

@@ -22,15 +22,19 @@ def network_of(case):
 
 def run(network, recordings, *, options=("-O1",), cc=None, label=None, kind=compiled.PUSH, **preparing):
     """Recordings through exported C: what became of each event, and the decisions."""
-    model = export.prepared(network, "net", **preparing)
-    with tempfile.TemporaryDirectory() as place:
-        export.write(model, place)
-        program = compiled.build(model, Path(place), options, cc=cc)
-        table, decisions = compiled.commands(recordings, label, kind)
-        ran = program.run(table)
+    table, decisions = compiled.commands(recordings, label, kind)
+    ran = run_commands(network, table, options=options, cc=cc, **preparing)
     events = np.flatnonzero(table[:, 0] == kind)
     rows = ran._replace(code=ran.code[events], passed=ran.passed[events], fired=ran.fired[events])
     return rows, ran.code[decisions]
+
+
+def run_commands(network, table, *, options=("-O1",), cc=None, **preparing):
+    """Commands through exported C."""
+    model = export.prepared(network, "net", **preparing)
+    with tempfile.TemporaryDirectory() as place:
+        export.write(model, place)
+        return compiled.build(model, Path(place), options, cc=cc).run(table, timeout=60)
 
 
 class Expected(NamedTuple):
@@ -55,3 +59,13 @@ def expected(case):
         close = np.minimum(others.min(axis=1) - best, np.abs(best - units.thresholds[trace.winner[reached, k]] ** 2))
         margin[reached] = np.minimum(margin[reached], close)
     return Expected(trace.winner, trace.passed, margin, metrics.decide(outcome.votes).classes)
+
+
+def learned(ran, network, dtype=np.float32):
+    """Centroids and thresholds of every layer, from what C saved."""
+    numbers, at = np.frombuffer(ran.learned[4:-4], dtype), 0
+    for units in network.parameters:
+        centroids = numbers[at : at + units.centroids.size].reshape(units.centroids.shape)
+        at += units.centroids.size
+        yield centroids, numbers[at : at + len(units.thresholds)]
+        at += 2 * len(units.thresholds)  # what rounding took from them follows

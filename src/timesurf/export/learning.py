@@ -45,6 +45,8 @@ class Learning:
                 "Sup3r's rule only. Export without learning, or train with last = 'sup3r'."
             )
         parameters: Parameters = network.parameters
+        if all(units.frozen.all() for units in parameters):
+            raise SettingError("All units are frozen, so there is nothing to learn: export without learning.")
         return cls(network.rule, tuple(units.frozen for units in parameters), parameters.digest(), numbers)
 
     def weights(self, plan: LayerPlan, units: Units, usage: Any = None) -> Weights:
@@ -62,7 +64,7 @@ class Learning:
         """C of a layer."""
         mask, k = self.frozen[plan.number - 1], plan.number
         frozen = ""
-        if mask.any():
+        if mask.any() and not mask.all():
             frozen = f"static const uint8_t frozen{k}[{plan.units}] = {{ /* units that never change */\n"
             frozen += f"{array(mask.astype(np.uint8))}\n}};\n"
         run, runs = "0u", ""
@@ -70,8 +72,12 @@ class Learning:
             run = f"runs{k}[m]"
             runs = f"static const uint32_t runs{k}[{len(plan.runs)}] = {{ /* where the rows of a surface begin */\n"
             runs += f"{array(np.array(plan.runs))}\n}};\n"
-        values = described(model.name, plan, weights) | {"rate": number(np.float64(math.log2(math.e) / plan.stage.tau).astype(self.name))}
-        return self.typed(filled("learning_layer.c", **values, size=plan.units * plan.entries, frozen=runs + frozen, run=run))
+        values = described(model.name, plan, weights) | {
+            "rate": number(np.float64(math.log2(math.e) / plan.stage.tau).astype(self.name))
+        }
+        return self.typed(
+            filled("learning_layer.c", **values, size=plan.units * plan.entries, frozen=runs + frozen, run=run)
+        )
 
     def fields(self, model: Model) -> list[Field]:
         """Further members of the struct: what is learned, and what the rule remembers."""
@@ -87,8 +93,18 @@ class Learning:
             ]
             if k > self.lowest(model):
                 found += [
-                    ("uint32_t", f"spoke{k}", plan.places * plan.units, f"layer {k}: when each unit last fired at a place"),
-                    ("float", f"previous{k}", 2 * plan.places, f"layer {k}: sign and 1 - |S| of the latest output at a place"),
+                    (
+                        "uint32_t",
+                        f"spoke{k}",
+                        plan.places * plan.units,
+                        f"layer {k}: when each unit last fired at a place",
+                    ),
+                    (
+                        "float",
+                        f"previous{k}",
+                        2 * plan.places,
+                        f"layer {k}: sign and 1 - |S| of the latest output at a place",
+                    ),
                     ("uint32_t", f"place{k}", 0, f"layer {k}: place of the latest output"),
                     ("float", f"density{k}", 0, f"layer {k}: its 1 - |S|"),
                 ]
@@ -140,7 +156,7 @@ class Learning:
             learn.append(f"    S[{above}], dS[{above}], rate[{i}]);")
         text = filled(
             "learning_rule.c", name=model.name, NAME=model.name.upper(),
-            rates=array(np.array(columns, self.name)), judge=_lines(judge), learn=_lines(learn or ["gain = 0.0f;"]),
+            rates=array(np.array(columns, self.name)), judge=_lines(judge), learn=_lines(learn),
         )  # fmt: skip
         return self.typed(text)
 
@@ -159,7 +175,11 @@ class Learning:
         return [
             (f"{what}{plan.number}", size)
             for plan in model.plans
-            for what, size in (("centroids", plan.units * plan.entries), ("thresholds", plan.units), ("lost", plan.units))
+            for what, size in (
+                ("centroids", plan.units * plan.entries),
+                ("thresholds", plan.units),
+                ("lost", plan.units),
+            )
         ]
 
     def learned_bytes(self, model: Model) -> int:

@@ -79,7 +79,9 @@ class Model:
             k, stage = plan.number, plan.stage
             found.append(("uint32_t", f"context{k}", plan.context, f"layer {k}: when each of its inputs last fired"))
             if plan.running:
-                found.append((weights.sum, f"dots{k}", plan.blocks * stage.units, f"layer {k}: surface times centroids"))
+                found.append(
+                    (weights.sum, f"dots{k}", plan.blocks * stage.units, f"layer {k}: surface times centroids")
+                )
                 found.append(("uint32_t", f"halvings{k}", plan.blocks, f"layer {k}: when the dot products were halved"))
         found += self.learning.fields(self) if self.learning else []
         found += [

@@ -66,9 +66,7 @@ def _scaled(plan: LayerPlan, centroids: Array, width: int, usage: Array | None) 
     return best[1], best[2]
 
 
-def _written(
-    plan: LayerPlan, units: Units, whole: Array, scale: int, sums: int, squares: Array, width: int
-) -> Weights:
+def _written(plan: LayerPlan, units: Units, whole: Array, scale: int, sums: int, squares: Array, width: int) -> Weights:
     """Of a layer that writes its surfaces out."""
     bits = 8 if width == 8 else FINEST
     half = np.rint(squares * 2 ** (bits - 1)).astype(np.int64)
@@ -82,9 +80,7 @@ def _written(
     return Weights(laid_out(plan, whole), half, limits, scale, bits, 0, "int32_t" if narrow else "int64_t")
 
 
-def _running(
-    plan: LayerPlan, units: Units, whole: Array, scale: int, sums: int, squares: Array, width: int
-) -> Weights:
+def _running(plan: LayerPlan, units: Units, whole: Array, scale: int, sums: int, squares: Array, width: int) -> Weights:
     """Of a layer that keeps its dot products. A surface's entry is below 2, and halving may lose 4 of its units."""
     bits = next((b for b in range(FINEST, _ENOUGH - 1, -1) if (2 ** (b + 1) + 4) * sums < 2**31), 0)
     narrow = width == 8 and bits > 0

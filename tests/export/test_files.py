@@ -1,0 +1,137 @@
+"""The files of an export: strict C, the same bytes every time, class names as they are, and what cannot be written."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from timesurf import Full, Network, Tile, Window, cli, export
+from timesurf.datasets import sentences
+from timesurf.errors import SettingError
+from timesurf.export import check, cost, ctext
+from timesurf.export.compiled import build
+from timesurf.io import npz
+
+
+@pytest.fixture(scope="module")
+def network():
+    train = sentences.make(20, seed=0)
+    layers = [Tile((5, 5), units=3, tau="2 ms"), Tile((3, 1), units=6, tau=1), Full(tau=1)]
+    return Network(layers, train.field, 1, train.classes).fit(train, passes=1)
+
+
+@pytest.mark.parametrize("numbers", ["float32", "int16", "int8", "learn"])
+def test_strict_compilers_have_nothing_to_say(network, numbers, cc, tmp_path):
+    learn = numbers == "learn"
+    model = export.prepared(network, "net", numbers="float32" if learn else numbers, learn=learn)
+    export.write(model, tmp_path)
+    program = build(model, tmp_path, ("-O2", "-pedantic"), cc=cc)
+    table = np.array([[1] + [0] * 6], np.int32)
+    assert program.run(table).ram == cost.ram(model)
+
+
+def test_nothing_is_allocated_and_no_libm_is_called(network, any_cc, tmp_path):
+    model = export.prepared(network, "net", learn=True)
+    export.write(model, tmp_path)
+    made = tmp_path / "net.o"
+    subprocess.run([any_cc, "-std=c99", "-O1", "-fno-pic", "-c", tmp_path / "net.c", "-o", made], check=True)
+    symbols = subprocess.run(["nm", made], check=True, capture_output=True, text=True).stdout.split("\n")
+    wanted = {line.split()[-1] for line in symbols if " U " in line}
+    assert wanted <= {"memcpy", "memset", "__stack_chk_fail", "_GLOBAL_OFFSET_TABLE_"}
+    assert not [line for line in symbols if line.split()[1:2] and line.split()[1] in "bBdDC"]  # no global state
+
+
+def test_the_same_model_gives_the_same_bytes(network, tmp_path):
+    for folder in ("a", "b"):
+        export.write(export.prepared(network, "net", numbers="int8"), tmp_path / folder)
+    for name in ("net.h", "net.c"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["net.c", "net.h"]
+
+
+def test_class_names_reach_c_as_they_are(network, any_cc, tmp_path):
+    names = ['say "hi"\\n', "a */ b ??/ %s"]
+    other = Network(network.layers, network.field, 1, names)
+    other.parameters = network.snapshot()
+    model = export.prepared(other, "net")
+    export.write(model, tmp_path)
+    (tmp_path / "main.c").write_text(
+        '#include <stdio.h>\n#include "net.h"\nint main(void) { puts(net_class_names[0]); puts(net_class_names[1]); }\n'
+    )
+    program = tmp_path / "main"
+    command = [any_cc, "-std=c99", "-trigraphs", "-w", "-o", program, tmp_path / "main.c", tmp_path / "net.c"]
+    subprocess.run(command, check=True)
+    said = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    assert said.splitlines() == [other.classes[0], other.classes[1]]
+
+
+def test_names_that_c_does_not_accept_are_refused(network):
+    with pytest.raises(SettingError, match="'my_net'"):
+        export.prepared(network, "my net")
+    assert ctext.identifier("9 läufe.v2") == "net_9_l_ufe_v2"
+
+
+def test_what_c_cannot_do_is_refused_with_the_reason(network):
+    with pytest.raises(SettingError, match="float32, int16, int8"):
+        export.prepared(network, "net", numbers="float16")
+    with pytest.raises(SettingError, match="float64 is for learning"):
+        export.prepared(network, "net", numbers="float64")
+    events = sentences.make(3, seed=0)
+    slow = Network([Full(tau="3 min")], events.field, 1, events.classes).start(events)
+    with pytest.raises(SettingError, match="32 bits"):
+        export.prepared(slow, "net")
+    wide = Network([Window(65, units=2, tau=1.0), Full(tau=1.0)], events.field, 1, events.classes).start(events)
+    wide_names = [str(stage) for stage in wide.stages]
+    with pytest.raises(SettingError, match="4,225 entries"):
+        export.prepared(wide, "net")
+    assert "65 x 65" in wide_names[0]
+    large = network.twin(network.snapshot())
+    large.parameters[0].centroids[0, 0, 0] = 1000.0
+    with pytest.raises(SettingError, match="use float32"):
+        export.prepared(large, "net", numbers="int8")
+
+
+def test_calibration_makes_scales_finer_where_events_are(network):
+    """An entry that never fires may be cut off, so that those that do are finer."""
+    events = sentences.make(5, seed=3)
+    odd = network.twin(network.snapshot())
+    unused = odd.parameters[2].centroids.shape
+    fired = np.zeros(unused[1:], bool)
+    emitted = odd.transform(events, 1)
+    fired[(*emitted.coords, emitted.p)] = True
+    assert not fired.all()
+    odd.parameters[2].centroids[0][~fired] = 9.0
+    plain = export.prepared(odd, "net", numbers="int8")
+    fitted = export.prepared(odd, "net", numbers="int8", calibration=events)
+    assert fitted.weights[2].scale > 2 * plain.weights[2].scale
+
+
+def test_compare_finds_agreement_and_a_wrong_export(network, any_cc):
+    events = sentences.make(6, seed=4)
+    result = check.compare(export.prepared(network, "net"), network, events)
+    assert result["decisions"] == 1
+    assert result["passed"] > 0.999
+    assert min(result["winners"]) > 0.999
+    assert result["recording_accuracy"] == result["network_recording_accuracy"]
+    other = network.twin(network.snapshot())
+    other.parameters[0].thresholds[:] *= 0.5
+    assert check.compare(export.prepared(other, "net"), network, events)["passed"] < 0.9
+
+
+def test_the_command_writes_checks_and_reports(network, any_cc, tmp_path, monkeypatch, capsys):
+    network.save(tmp_path / "my sentences.tsf")
+    npz.write(tmp_path / "test.npz", sentences.make(4, seed=5))
+    words = ["export", tmp_path / "my sentences.tsf", "--out", tmp_path / "c", "--numbers", "int8", "--check"]
+    words += [tmp_path / "test.npz", "--calibrate", tmp_path / "test.npz", "--json", tmp_path / "f.json"]
+    monkeypatch.setattr(sys, "argv", ["timesurf", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 0
+    said = capsys.readouterr().out
+    assert "same decisions" in said
+    assert (tmp_path / "c" / "my_sentences.h").read_text().startswith("/* my_sentences: a network")
+    figures = json.loads((tmp_path / "f.json").read_text())
+    assert figures["recordings"] == 4
+    assert figures["ram"] < 16 << 10

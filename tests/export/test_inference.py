@@ -1,0 +1,128 @@
+"""Exported C does what the reference does, on random networks and streams."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.export.cases import expected, network_of, run, run_commands
+from tests.random_networks import cases
+from timesurf import Full, Network, Tile, Window
+from timesurf.engines import Parameters
+from timesurf.events import Recordings
+from timesurf.export.compiled import DECISION, LABELLED, PUSH, RESET
+
+pytestmark = pytest.mark.usefixtures("any_cc")
+NEAR = {"float32": 1e-4, "int16": 2e-2}  # of squared distances: closer units, or thresholds, are near-ties
+
+
+@pytest.mark.parametrize("numbers", NEAR)
+@given(case=cases())
+@settings(max_examples=10)
+def test_same_winners_rejections_and_decisions_up_to_the_first_near_tie(numbers, case):
+    ran, decided = run(network_of(case), case.recordings, numbers=numbers)
+    right = expected(case)
+    for r, (a, b) in enumerate(pairwise(case.batch.offsets)):
+        near = np.flatnonzero(right.margin[a:b] < NEAR[numbers])
+        stop = a + near[0] if len(near) else b  # after a near-tie all may differ
+        reached = right.winner[a:stop] >= 0
+        np.testing.assert_array_equal(ran.passed[a:stop], right.passed[a:stop])
+        np.testing.assert_array_equal(ran.fired[a:stop][reached], right.winner[a:stop][reached])
+        assert stop < b or decided[r] == right.decisions[r]
+
+
+def two_layers(rng, tau=50_000.0):
+    """A window with thresholds below two classes, with two units each, over a pooled field."""
+    layers = [Window(3, units=4, tau=tau, stride=2), Full(tau=2 * tau, units_per_class=2)]
+    network = Network(layers, (6, 5), 2, ["a", "b"])
+    shapes = [(stage.units, *stage.surface_shape) for stage in network.stages]
+    centroids = [rng.random(shape) for shape in shapes]
+    network.parameters = Parameters.of(centroids, [np.full(4, 1.9), np.full(4, np.inf)])
+    return network
+
+
+def stream(rng, events, step=400):
+    t = np.cumsum(rng.integers(0, step, events))
+    x = [rng.integers(0, n, events) for n in (6, 5)]
+    return Recordings(x, t, rng.integers(0, 2, events), [0, events], field=(6, 5), polarities=2)
+
+
+@pytest.mark.parametrize("numbers", ["float32", "int16", "int8"])
+def test_most_events_agree_in_all_numbers(numbers, rng):
+    network, recordings = two_layers(rng), stream(rng, 4000)
+    ran, decided = run(network, recordings, numbers=numbers)
+    trace = network.trace(recordings)
+    same = (ran.passed == trace.passed) & ((ran.fired == trace.winner) | (trace.winner < 0)).all(axis=1)
+    assert same.mean() > {"float32": 0.999, "int16": 0.998, "int8": 0.93}[numbers]
+    assert 0.2 < (ran.passed == 2).mean() < 0.95  # thresholds matter here
+    assert decided[0] == network.infer(recordings).votes.argmax()
+
+
+@pytest.mark.parametrize("numbers", ["float32", "int16", "int8"])
+def test_the_clock_may_wrap_and_is_set_back_without_a_trace(numbers, rng):
+    """Hours of events, whose 32-bit times wrap and whose clock is set back several times: as with 64-bit times."""
+    network, recordings = two_layers(rng, tau=2e6), stream(rng, 6000, step=7_000_000)  # 6 hours
+    assert recordings.t[-1] > 4 * 2**32
+    ran, _ = run(network, recordings, numbers=numbers)
+    trace = network.trace(recordings)
+    assert (ran.code >= -1).all()
+    assert (ran.passed == trace.passed).mean() > (0.999 if numbers == "float32" else 0.95)
+    same = (ran.fired == trace.winner) | (trace.winner < 0)
+    assert same.all(axis=1).mean() > (0.999 if numbers == "float32" else 0.93)
+
+
+def push(x, y, p, t):
+    return [PUSH, 0, x, y, 0, p, np.uint32(t).view(np.int32)]
+
+
+def test_bad_events_are_refused_and_change_nothing(rng):
+    network = two_layers(rng)
+    good = [push(1, 2, 0, 100), push(2, 2, 1, 200), push(3, 1, 0, 2**31 + 100), push(3, 1, 0, 50)]
+    bad = [push(-1, 0, 0, 150), push(6, 0, 0, 150), push(0, 5, 0, 150), push(0, 0, 2, 150), push(0, 0, -1, 150)]
+    late = push(0, 0, 0, 99)
+    end = [[DECISION, 0, 0, 0, 0, 0, 0]]
+    plain = run_commands(network, np.array(good + end))
+    mixed = run_commands(network, np.array([good[0], *bad, late, *good[1:], *end]))
+    assert mixed.code[1:7].tolist() == [-2] * 5 + [-3]
+    np.testing.assert_array_equal(np.delete(mixed.code, slice(1, 7)), plain.code)
+    np.testing.assert_array_equal(np.delete(mixed.fired, slice(1, 7), axis=0), plain.fired)
+    assert (plain.code[:4] >= -1).all()  # 2^31 - 100 us between two events, and times that wrap, are fine
+
+
+def test_a_reset_forgets_everything(rng):
+    network = two_layers(rng)
+    events = [push(x, 1, 0, t) for t, x in enumerate((1, 2, 3, 2, 1, 0))]
+    again = run_commands(network, np.array([*events, [RESET] + [0] * 6, *events]))
+    np.testing.assert_array_equal(again.code[:6], again.code[7:])
+    np.testing.assert_array_equal(again.fired[:6], again.fired[7:])
+    silent = run_commands(network, np.array([*events, [RESET] + [0] * 6, [DECISION] + [0] * 6]))
+    assert silent.code[-1] == -1
+
+
+def test_fuzzed_events_are_clean_under_sanitizers(cc, rng):
+    """Any coordinates, any times, in every kind of numbers: no bad access, no undefined behaviour."""
+    layers = [Window(3, units=3, tau=1000.0), Tile((2, 3), units=5, tau=1.0), Full(tau=100_000_000.0)]
+    network = Network(layers, (6, 5), 2, range(4))
+    shapes = [(stage.units, *stage.surface_shape) for stage in network.stages]
+    centroids = [rng.normal(0, 1, shape) for shape in shapes]
+    network.parameters = Parameters.of(
+        centroids, [np.array([5.0, 5.0, math.inf]), np.array([9.0, 9, 9, 9, 0]), np.full(4, math.inf)]
+    )
+    n = 3000
+    table = np.zeros((n, 7), np.int64)
+    table[:, 0] = rng.choice([PUSH, RESET, DECISION], n, p=[0.98, 0.01, 0.01])
+    table[:, 2:6] = rng.integers(0, (6, 5, 1, 2), (n, 4)) - (rng.random((n, 4)) < 0.02)
+    odd = rng.random((n, 7)) < 0.01
+    table[:, 6] = np.cumsum(rng.choice([0, 1, 900, 2**20, 2**30, 2**31 - 1], n))
+    table[:, 2:][odd[:, 2:]] = rng.integers(-(2**31), 2**31, odd[:, 2:].sum())
+    table = table.astype(np.uint32).view(np.int32)
+    checks = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    taught = table.copy()
+    taught[table[:, 0] == PUSH, 0] = LABELLED
+    for numbers, learn in (("float32", False), ("int16", False), ("int8", False), ("float32", True)):
+        commands = taught if learn else table
+        ran = run_commands(network, commands, options=checks, cc=cc, numbers=numbers, learn=learn)
+        assert ran.code.min() == -3
+        assert (ran.code[table[:, 0] == PUSH] >= 0).mean() > 0.2
