@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from timesurf.engines import Units
 from timesurf.errors import SettingError
 from timesurf.export.plan import LayerPlan
-from timesurf.export.weights import Weights, laid_out, padded
+from timesurf.export.weights import LANES, Weights, laid_out, padded
 
 Array = NDArray[Any]
 FINEST = 15  # bits after the point of a surface, at most: it must fit into 16
@@ -76,8 +76,9 @@ def _written(plan: LayerPlan, units: Units, whole: Array, scale: int, sums: int,
     if np.isfinite(units.thresholds).any():
         squared = np.square(units.thresholds) * scale * 4.0**bits
         limits = np.where(units.thresholds > 0, np.minimum(squared, 2.0**62), -(2.0**62)).astype(np.int64)
-    half = padded(plan, half.astype(kind), beyond)
-    return Weights(laid_out(plan, whole), half, limits, scale, bits, 0, "int32_t" if narrow else "int64_t")
+    lanes = LANES if narrow else LANES // 2  # a sum of 64 bits takes two registers
+    half = padded(plan, half.astype(kind), beyond, lanes)
+    return Weights(laid_out(plan, whole, lanes), half, limits, scale, bits, 0, "int32_t" if narrow else "int64_t")
 
 
 def _running(plan: LayerPlan, units: Units, whole: Array, scale: int, sums: int, squares: Array, width: int) -> Weights:

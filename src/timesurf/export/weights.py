@@ -17,7 +17,7 @@ from timesurf.export.plan import LayerPlan
 
 Array = NDArray[Any]
 OPEN = 3.0e38  # the square of a threshold that everything passes; its negative: nothing
-LANES = 8  # units that a surface is compared with at once
+LANES = 8  # units that a surface is compared with at once: a microcontroller holds so many sums in registers
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +56,20 @@ class Weights:
         return sum(array.nbytes for array in (self.centroids, self.half, self.limits) if array is not None)
 
 
-def lanes(units: int) -> int:
-    """Units that are compared at once: as many as the registers of most processors hold the sums of."""
-    return min(LANES, units)
-
-
-def laid_out(plan: LayerPlan, centroids: Array) -> Array:
+def laid_out(plan: LayerPlan, centroids: Array, lanes: int = LANES) -> Array:
     """Centroids (units, entries) in the order in which the C reads them."""
     if plan.running:
         return np.ascontiguousarray(centroids.T)
-    width = lanes(plan.units)
+    width = min(lanes, plan.units)
     groups = -(-plan.units // width)
     padded = np.zeros((groups * width, plan.entries), centroids.dtype)
     padded[: plan.units] = centroids
     return np.ascontiguousarray(padded.reshape(groups, width, plan.entries).swapaxes(1, 2))
 
 
-def padded(plan: LayerPlan, values: Array, beyond: Any) -> Array:
+def padded(plan: LayerPlan, values: Array, beyond: Any, lanes: int = LANES) -> Array:
     """One value per unit, and `beyond` in lanes without a unit."""
-    if plan.running:
-        return values
-    width = lanes(plan.units)
-    more = -plan.units % width
+    more = 0 if plan.running else -plan.units % min(lanes, plan.units)
     return np.concatenate([values, np.full(more, beyond, values.dtype)])
 
 
