@@ -2,9 +2,9 @@
 
 python examples/microcontroller/run.py digits.tsf test.npz --numbers int8 --calibrate train.npz
 
-Needs arm-none-eabi-gcc and qemu-system-arm. The emulated board is Arm's MPS2 with a Cortex-M4 that has an FPU (AN386). QEMU
-counts instructions, not cycles: events per second at a clock rate are computed as if each took one cycle. Flash that
-is slower than the core, and loads and branches, take more.
+Needs arm-none-eabi-gcc and qemu-system-arm. The emulated board is Arm's MPS2 with a Cortex-M4 that has an FPU (AN386).
+QEMU counts instructions, not cycles: events per second at a clock rate are computed as if each took one cycle. Loads,
+branches, and flash that is slower than the core take more.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ from timesurf import Network, export, metrics
 from timesurf.engines import reference
 from timesurf.export import compiled
 
+STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
+
 
 def network_of(case):
     """The network of a random case."""
@@ -34,7 +36,7 @@ def run_commands(network, table, *, options=("-O1",), cc=None, **preparing):
     model = export.prepared(network, "net", **preparing)
     with tempfile.TemporaryDirectory() as place:
         export.write(model, place)
-        return compiled.build(model, Path(place), options, cc=cc).run(table, timeout=60)
+        return compiled.build(model, Path(place), (*STRICT, *options), cc=cc).run(table, timeout=60)
 
 
 class Expected(NamedTuple):

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.export.cases import STRICT
 from timesurf import Full, Network, Tile, Window, cli, export
 from timesurf.datasets import sentences
 from timesurf.errors import SettingError
@@ -27,7 +28,7 @@ def test_strict_compilers_have_nothing_to_say(network, numbers, cc, tmp_path):
     learn = numbers == "learn"
     model = export.prepared(network, "net", numbers="float32" if learn else numbers, learn=learn)
     export.write(model, tmp_path)
-    program = build(model, tmp_path, ("-O2", "-pedantic"), cc=cc)
+    program = build(model, tmp_path, (*STRICT, "-O2", "-pedantic"), cc=cc)
     table = np.array([[1] + [0] * 6], np.int32)
     assert program.run(table).ram == cost.ram(model)
 

@@ -21,7 +21,9 @@ def export(
     name: Annotated[
         str | None, typer.Option(help="Prefix of all public names in C; default: the name of the model file.")
     ] = None,
-    numbers: Annotated[str, typer.Option(help="What the C computes with: float32, int16 or int8.")] = "float32",
+    numbers: Annotated[
+        str, typer.Option(help="What the C computes with: float32, int16 or int8; with --learn float32 or float64.")
+    ] = "float32",
     learn: Annotated[bool, typer.Option("--learn", help="C that also learns online, with labels and without.")] = False,
     calibrate: Annotated[
         str | None,
@@ -46,8 +48,10 @@ def export(
     check_writable(json_file)
     network = Network.load(model)
     sample = None if calibrate is None else fitted(load(calibrate, split), network)
-    made = exports.prepared(network, name or identifier(model.stem), numbers=numbers, learn=learn, calibration=sample)
-    header, source = exports.write(made, out)
+    prefix = name or identifier(model.stem)
+    with console.status("Writing ..."):
+        made = exports.prepared(network, prefix, numbers=numbers, learn=learn, calibration=sample)
+        header, source = exports.write(made, out)
     console.print(f"{header} and {source} written", highlight=False)
     if check is not None:
         from timesurf.export import check as checks

@@ -12,8 +12,8 @@ from pathlib import Path
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
 from timesurf.export import source
-from timesurf.export.ctext import checked_name
 from timesurf.export.calibrate import usages
+from timesurf.export.ctext import checked_name
 from timesurf.export.in_fixed import Fixed
 from timesurf.export.in_float import Float32
 from timesurf.export.learning import Learning

@@ -19,7 +19,6 @@ from timesurf.export.ctext import filled
 from timesurf.export.model import Model
 
 Array = NDArray[Any]
-STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror")
 PUSH, RESET, DECISION, LABELLED, ADAPTING, SAVE, RESTORE, DAMAGE = range(8)  # as in templates/host.c
 _COLUMNS = 7  # of a command: what to do, label, x, y, z, p, t
 
@@ -65,7 +64,24 @@ def compiler() -> str:
 
 
 def build(model: Model, folder: Path, options: Sequence[str] = ("-O2",), cc: str | None = None) -> Program:
-    """Compile NAME.c in a folder, with a program around it that runs commands."""
+    """Compile NAME.c in a folder, with a program around it that runs commands.
+
+    Parameters
+    ----------
+    model : Model
+        That was written there.
+    folder : Path
+        Where the files are, and the program will be.
+    options : sequence of str
+        Of the compiler, beside -std=c99.
+    cc : str, optional
+        The compiler; default: the system's.
+
+    Returns
+    -------
+    Program
+        To run.
+    """
     host = folder / f"{model.name}_host.c"
     event = "".join(f"c[{2 + i}], " for i in range(len(model.coordinates))) + "c[5], (uint32_t)c[6]"
     names = {"name": model.name, "NAME": model.name.upper(), "event": event}
@@ -77,7 +93,7 @@ def build(model: Model, folder: Path, options: Sequence[str] = ("-O2",), cc: str
     host.write_text(filled("host.c", **names, learning=learning, saved=saved, ending=ending))
     program = folder / f"{model.name}_host"
     sources = [folder / f"{model.name}.c", host]
-    command = [cc or compiler(), *STRICT, *options, "-o", str(program), *map(str, sources)]
+    command = [cc or compiler(), "-std=c99", *options, "-o", str(program), *map(str, sources)]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     if found.returncode != 0:
         raise TimesurfError(f"{command[0]} does not compile the export: {found.stderr[-2000:]}")

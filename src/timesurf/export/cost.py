@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from timesurf.export.model import SIZES, Model
 
+# Instructions per decay, per multiply-add and per unit, rounded from what examples/microcontroller/run.py counts with
+# gcc 12 -O2 for a Cortex-M4 (docs/howto/microcontroller.md).
+RATES = {"float32": (28, 4.1, 9), "int16": (36, 4.4, 12), "int8": (36, 3.6, 9)}
+OVERHEAD = 120
+
 
 def ram(model: Model) -> int:
     """Bytes of the struct."""
@@ -15,38 +20,46 @@ def ram(model: Model) -> int:
 
 def stack(model: Model) -> int:
     """Bytes of the largest frame, with room for what is called from it."""
-    return 256 + max((6 * plan.entries for plan in model.plans if not plan.running), default=0)
+    written = [plan.entries for plan in model.plans if not plan.running and model.learning is None]
+    return 256 + 6 * max(written, default=0)
 
 
 def constants(model: Model) -> int:
     """Bytes of constant tables."""
     names = sum(len(name.encode()) + 5 for name in model.classes)
-    runs = sum(4 * len(plan.runs) for plan in model.plans if not plan.running)
+    runs = sum(4 * len(plan.runs) for plan in model.plans if len(plan.runs) > 1)
     return names + runs + sum(weights.bytes for weights in model.weights)
 
 
-def code(model: Model) -> int:
-    """About how many kB of instructions."""
-    return 1 + len(model.plans)
-
-
 def per_event(model: Model) -> list[str]:
-    """Work of each layer, in words."""
+    """Work of each layer at most, in words."""
     lines = []
     for plan in model.plans:
-        if plan.running:
-            work = f"2 decays and {2 * plan.units:,} multiply-adds"
-        else:
-            work = f"{plan.entries:,} decays and {plan.entries * plan.units:,} multiply-adds"
-        lines.append(f"           layer {plan.number}: {work}")
+        decays, adds = (2, 2 * plan.units) if plan.running else (plan.entries, plan.entries * plan.units)
+        lines.append(f"layer {plan.number}: {decays:,} decays and {adds:,} multiply-adds")
+    if model.learning:
+        moved = sum(plan.entries for plan in model.plans)
+        lines.append(f"learning from an event that passes all layers: {moved:,} multiply-adds more")
+    most = instructions(model)
+    if most:
+        lines.append(f"about {most:,} instructions in all on a Cortex-M4: estimated, not measured")
     return lines
+
+
+def instructions(model: Model) -> int:
+    """About how many instructions an event takes on a Cortex-M4 at most; 0 where no rate was counted."""
+    if model.learning or model.numbers.name not in RATES:
+        return 0
+    per_decay, per_add, per_unit = RATES[model.numbers.name]
+    total = float(OVERHEAD)
+    for plan in model.plans:
+        total += plan.units * per_unit
+        total += 150 if plan.running else plan.entries * per_decay + plan.entries * plan.units * per_add
+    return int(round(total, -2))
 
 
 def setting_back(model: Model) -> str:
     """What happens before the clock wraps."""
     adds = sum(plan.blocks * plan.entries * plan.units for plan in model.plans if plan.running)
-    more = f", with up to {adds:,} multiply-adds" if adds else ""
-    return (
-        "Once in 2^31 us (35 minutes) without a\n"
-        f"           reset the clock is set back, which goes through all of the RAM{more}."
-    )
+    more = f" and takes up to {adds:,} multiply-adds" if adds else ""
+    return f"Once in 2^31 us (35 minutes) without a reset the clock is set back, which goes through all times{more}."

@@ -114,9 +114,9 @@ def array(values: Array) -> str:
     """
     literal = number if values.dtype.kind == "f" else integer
     if values.ndim == 1:
-        return _lines(map(literal, values))  # type: ignore[arg-type]
+        return _lines(map(literal, values))
     if values.ndim == 2:
-        return "\n".join(_row(list(map(literal, row))) for row in values)  # type: ignore[arg-type]
+        return "\n".join(_row(list(map(literal, row))) for row in values)
     return "\n".join(f"    {{\n{array(part)}\n    }}," for part in values)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from timesurf.engines import Units
 from timesurf.export.ctext import array, filled
-from timesurf.export.in_float import described, gather, multiply, tables
+from timesurf.export.layer_text import described, written
 from timesurf.export.model import Model
 from timesurf.export.plan import LayerPlan, rate
 from timesurf.export.quantise import quantised
@@ -38,23 +38,23 @@ class Fixed:
 
     def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
         """C of a layer."""
-        values = described(model.name, plan, weights)
-        values |= {
-            "weight": f"int{self.width}_t", "sum": weights.sum, "scale": weights.scale, "one": 2**weights.bits,
-            "rate": rate(plan.stage.tau), "shift": _POINT - weights.bits,
-        }  # fmt: skip
+        scale, bits, k = weights.scale, weights.bits, plan.number
+        scales = f"\n   Centroids are in units of 1/{scale}, surfaces in units of 1/{2**bits}."
+        values = described(model.name, plan, weights) | {"weight": f"int{self.width}_t", "scales": scales}
+        tick, point = rate(plan.stage.tau), values["point"]
         if plan.running:
-            bits = 31 if weights.sum == "int32_t" else 63
-            return filled("running_fixed.c", **values, finer=weights.finer, bits=bits)
-        gated, k = weights.limits is not None, plan.number
-        values["round"] = 2 ** (_POINT - weights.bits - 1)
-        energy = "uint32_t" if self.width == 8 else "uint64_t"
-        distance = f"(int64_t)energy * {weights.scale} - (int64_t)best * {2 ** (weights.bits + 1)}"
-        return filled(
-            "written_fixed.c", **values, tables=tables(plan, weights, "int64_t", " in these units"),
-            multiply=multiply(values["lanes"]),
-            gather=gather("fixed", plan, values, f"energy += ({energy})v * v;" if gated else ""),
-            most=f"INT{weights.sum[3:5]}_MAX",
-            energy_start=f"\n    {energy} energy = 0;" if gated else "",
-            accept=f"{distance} < limits{k}[fired]" if gated else "1",
-        )  # fmt: skip
+            return filled(
+                "running.c", **values, rate=tick, half_type="uint32_t",
+                half_scale=f", in units of 1/({scale} * 2^{weights.finer})",
+                level="uint32_t", level_body=filled("level_fixed.c", point=point, shift=_POINT - bits).rstrip("\n"),
+                change="int32_t", bits=31 if weights.sum == "int32_t" else 63,
+                halving=f"dots[u] / (({weights.sum})1 << since)", score="int64_t", most="INT64_MAX",
+                scored=f"(int64_t)(((uint64_t)half{k}[u] * level) >> {weights.finer})",
+            )  # fmt: skip
+        shift = _POINT - bits
+        values |= {
+            "surface": "uint16_t", "value": "uint32_t", "most": f"INT{weights.sum[3:5]}_MAX",
+            "faded": f"(faded(age, {tick}u, {point}) + {2 ** (shift - 1)}u) >> {shift}",
+        }  # fmt: skip
+        accept = f"(int64_t)energy * {scale} - (int64_t)best * {2 ** (bits + 1)} < limits{k}[fired]"
+        return written(plan, weights, values, "uint32_t" if self.width == 8 else "uint64_t", "int64_t", accept)

@@ -12,7 +12,8 @@ import numpy as np
 from timesurf.engines import Parameters, Units
 from timesurf.errors import SettingError
 from timesurf.export.ctext import array, filled, number
-from timesurf.export.in_float import decay, described
+from timesurf.export.in_float import decay
+from timesurf.export.layer_text import constant, described, runs
 from timesurf.export.model import Field, Model
 from timesurf.export.plan import LayerPlan, limit
 from timesurf.export.weights import OPEN, Weights
@@ -41,8 +42,8 @@ class Learning:
             raise SettingError(f"C that learns computes in float32 or float64: its steps are too small for {numbers}.")
         if network.rule.last == "delta":
             raise SettingError(
-                "This network learns its last layer by the delta rule, which moves every unit with each event: the C has "
-                "Sup3r's rule only. Export without learning, or train with last = 'sup3r'."
+                "This network learns its last layer by the delta rule, which moves every unit with each event: the C "
+                "has Sup3r's rule only. Export without learning, or train with last = 'sup3r'."
             )
         parameters: Parameters = network.parameters
         if all(units.frozen.all() for units in parameters):
@@ -65,18 +66,13 @@ class Learning:
         mask, k = self.frozen[plan.number - 1], plan.number
         frozen = ""
         if mask.any() and not mask.all():
-            frozen = f"static const uint8_t frozen{k}[{plan.units}] = {{ /* units that never change */\n"
-            frozen += f"{array(mask.astype(np.uint8))}\n}};\n"
-        run, runs = "0u", ""
-        if len(plan.runs) > 1:
-            run = f"runs{k}[m]"
-            runs = f"static const uint32_t runs{k}[{len(plan.runs)}] = {{ /* where the rows of a surface begin */\n"
-            runs += f"{array(np.array(plan.runs))}\n}};\n"
+            frozen = constant(f"uint8_t frozen{k}", mask.astype(np.uint8), "units that never change")
+        run = f"runs{k}[m]" if len(plan.runs) > 1 else "0u"
         values = described(model.name, plan, weights) | {
             "rate": number(np.float64(math.log2(math.e) / plan.stage.tau).astype(self.name))
         }
         return self.typed(
-            filled("learning_layer.c", **values, size=plan.units * plan.entries, frozen=runs + frozen, run=run)
+            filled("learning_layer.c", **values, size=plan.units * plan.entries, frozen=runs(plan) + frozen, run=run)
         )
 
     def fields(self, model: Model) -> list[Field]:

@@ -19,8 +19,13 @@ SIZES = {"uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "float": 4, "int32_t": 4, "
 class Numbers(Protocol):
     """The numbers that the C computes with: one of float32, int16, int8."""
 
-    name: str
-    needs: str  # of the processor
+    @property
+    def name(self) -> str:
+        """As the command line calls them."""
+
+    @property
+    def needs(self) -> str:
+        """What the processor should have."""
 
     def weights(self, plan: LayerPlan, units: Units, usage: Any = None) -> Weights:
         """The constants of a layer."""

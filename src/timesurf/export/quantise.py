@@ -1,7 +1,7 @@
 """The numbers of a layer in fixed point: integers, and what 1 is in them.
 
-A centroid's entry c is round(c scale), a surface's entry v is round(v 2^bits). Sums are exact: their type is wide enough
-for the largest that these centroids can give, so no event can make them overflow.
+A centroid's entry c is round(c scale), a surface's entry v is round(v 2^bits). Sums are exact: their type is wide
+enough for the largest that these centroids can give, so no event can make them overflow.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 
 from timesurf import __version__
@@ -109,14 +110,22 @@ def _header(model: Model) -> str:
     place = ", ".join(f"{x} (0 to {n - 1})" for x, n in zip(names, model.sizes, strict=False))
     return filled(
         "header.h", title=title(model), version=__version__, name=name, NAME=name.upper(), numbers=model.numbers.name,
-        learns=", learns" if model.learning else "", about="\n".join(f"     {k}. {plan.stage}" for k, plan in enumerate(model.plans, start=1)),
+        learns=", learns" if model.learning else "",
+        about="\n".join(f"     {plan.number}. {plan.stage}" for plan in model.plans),
         ram=f"{cost.ram(model):,}", stack=f"{cost.stack(model):,}", flash=f"{cost.constants(model):,}",
-        code=cost.code(model), cost="\n".join(cost.per_event(model)), clock_cost=cost.setting_back(model),
+        cost="\n".join(f"           {line}" for line in cost.per_event(model)), clock_cost=_clock_cost(model),
         arithmetic=model.numbers.needs, plain_names=", ".join([*names, "p", "t"]),
         example_read=", &".join([*names, "p", "t"]), classes=len(model.classes), layers=len(model.plans),
         fields="\n".join(_fields(model)), place=place, most_p=model.sizes[-1] - 1, signature=signature(model),
         **_learning(model),
     )  # fmt: skip
+
+
+def _clock_cost(model: Model) -> str:
+    """Which events cost less, and which more."""
+    less = "" if model.learning else "Entries that have decayed are left out. "
+    text = f"{less}An event that a layer rejects costs nothing above it. {cost.setting_back(model)}"
+    return "\n".join(textwrap.wrap(text, 100, initial_indent=" " * 11, subsequent_indent=" " * 11))
 
 
 def _learning(model: Model) -> dict[str, str]:

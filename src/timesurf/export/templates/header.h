@@ -5,11 +5,10 @@
 ${about}
 
    RAM     ${ram} bytes: one ${name}_t, which you own, and up to ${stack} bytes of stack. Nothing is allocated.
-   Flash   ${flash} bytes of constants, and about ${code} kB of code.
+   Flash   ${flash} bytes of constants, and 2 to 5 kB of code.
    Cost    at most, per event:
 ${cost}
-           Multiply-adds of entries that have not fired lately are left out, and an event that a layer rejects costs
-           nothing above it. ${clock_cost}
+${clock_cost}
 
    Example:
 
@@ -24,8 +23,10 @@ ${cost}
        ${name}_reset(&net);                                  before the next recording
 
    Times are microseconds in 32 bits and may wrap around. Between two events there may be up to 2^31 us (35 minutes);
-   call ${name}_reset after a longer pause. A ${name}_t is used by one thread at a time; any number of them may be in use.
-   C99, no libm; of the C library memcpy and memset. Needs ${arithmetic}. */
+   call ${name}_reset after a longer pause.
+   A ${name}_t is used by one thread at a time; any number of them may be in use.
+   C99, no libm; of the C library memcpy and memset.
+   Needs ${arithmetic}. */
 #ifndef ${NAME}_H
 #define ${NAME}_H
 

@@ -1,4 +1,5 @@
-/* Layer ${k}: ${about}. The first values of what it learns; then its work on an event. */
+/* Layer ${k}: ${about}.
+   The first values of what it learns; then its work on an event. */
 static const float first_centroids${k}[${size}] = {
 ${centroids}
 };

@@ -1,8 +1,9 @@
-/* Layer ${k}: ${about}. The surface of an event is written out and compared with every unit. */
-static const float centroids${k}[${groups}][${entries}][${lanes}] = {
+/* Layer ${k}: ${about}.
+   The surface of an event is written out and compared with every unit.${scales} */
+static const ${weight} centroids${k}[${groups}][${entries}][${lanes}] = {
 ${centroids}
 };
-static const float half${k}[${padded}] = { /* |c|^2 / 2 of every unit; beyond the last unit so large that it never wins */
+static const ${sum} half${k}[${padded}] = { /* |c|^2 / 2 of every unit; beyond the last unit so large that it never wins */
 ${half}
 };
 ${tables}
@@ -10,19 +11,20 @@ static int layer${k}(${name}_t *n, ${arguments})
 {
     uint32_t *const T = n->context${k} + ${begin};
     const uint32_t now = n->clock;
-    float ts[${entries}], best = -3.2e38f${energy_start};
+    ${surface} ts[${entries}];
     uint16_t live[${entries}];
-    uint32_t entries = 0, fired = 0, g, i, m, u;
+    ${sum} best = -${most};
+    uint32_t entries = 0, fired = 0, g, i, m, u;${energy_start}
 
     T[${own}] = now;
 ${gather}
     for (g = 0; g < ${groups}u; g++) {
-        float sum[${lanes}];
+        ${sum} sum[${lanes}];
         for (u = 0; u < ${lanes}u; u++)
             sum[u] = -half${k}[g * ${lanes}u + u];
         for (m = 0; m < entries; m++) {
-            const float *const c = centroids${k}[g][live[m]];
-            const float v = ts[m];
+            const ${weight} *const c = centroids${k}[g][live[m]];
+            const ${sum} v = ts[m];
 ${multiply}
         }
         for (u = 0; u < ${lanes}u; u++) {

@@ -1,0 +1,62 @@
+"""C of a layer, whatever numbers it computes with: what the templates of all layers need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from timesurf.export.ctext import array, filled
+from timesurf.export.plan import LayerPlan, point
+from timesurf.export.weights import Weights
+
+
+def described(name: str, plan: LayerPlan, weights: Weights) -> dict[str, Any]:
+    """Values of the names in the templates that follow from the layer alone."""
+    return {
+        "name": name, "k": plan.number, "index": plan.number - 1, "about": plan.stage, "entries": plan.entries,
+        "units": plan.units, "arguments": plan.arguments, "limit": plan.limit, "point": point(plan.stage.tau),
+        "centroids": array(weights.centroids), "half": array(weights.half), "padded": len(weights.half),
+        "groups": len(weights.centroids), "lanes": weights.centroids.shape[-1], "begin": plan.begin, "own": plan.own,
+        "blocks": plan.blocks, "block": plan.block, "rows": len(plan.runs), "row": plan.row, "sum": weights.sum,
+    }  # fmt: skip
+
+
+def written(plan: LayerPlan, weights: Weights, values: dict[str, Any], square: str, limit: str, accept: str) -> str:
+    """A layer that writes its surfaces out.
+
+    Parameters
+    ----------
+    plan, weights, values : LayerPlan, Weights, dict
+        The layer, and the values of the template.
+    square, limit : str
+        C types of a surface's square and of a squared threshold.
+    accept : str
+        C of whether the event passes, where there are thresholds.
+
+    Returns
+    -------
+    str
+        C.
+    """
+    gated, k = weights.limits is not None, plan.number
+    kind, by = ("rows", 16) if len(plan.runs) > 1 else ("block", 12)
+    add = f"{' ' * by}energy += ({square})v * v;\n" if gated else ""
+    tables = constant(f"{limit} limits{k}", weights.limits, "squared thresholds") if weights.limits is not None else ""
+    return filled(
+        "written.c", **values, tables=tables + runs(plan), accept=accept if gated else "1",
+        gather=filled(f"gather_{kind}.c", **values, energy_add=add).rstrip("\n"),
+        energy_start=f"\n    {square} energy = 0;" if gated else "",
+        multiply="\n".join(f"            sum[{u}] += v * c[{u}];" for u in range(values["lanes"])),
+    )  # fmt: skip
+
+
+def runs(plan: LayerPlan) -> str:
+    """Where the rows of a surface begin, if it has several."""
+    about = "where the rows of a surface begin"
+    return constant(f"uint32_t runs{plan.number}", np.array(plan.runs), about) if len(plan.runs) > 1 else ""
+
+
+def constant(declared: str, values: Any, about: str) -> str:
+    """A constant array."""
+    return f"static const {declared}[{len(values)}] = {{ /* {about} */\n{array(values)}\n}};\n"
