@@ -26,6 +26,7 @@ ROOMS = {  # "room.*" stands for every module of a room
     ),
     "Search": ("search", "search.space"),
     "Live streams": ("live.session", "live.early", "live.backlog", "live.one_by_one"),
+    "Export to C": ("export", "export.check", "export.compiled", "export.model"),
     "Decisions, figures and pictures": ("metrics", "calibration", "results.*", "plots", "report"),
     "Engines": (
         "engines", "engines.reference", "engines.cpu.engine", "engines.cuda.engine", "engines.dask.workers",
