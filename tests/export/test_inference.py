@@ -126,3 +126,34 @@ def test_fuzzed_events_are_clean_under_sanitizers(cc, rng):
         ran = run_commands(network, commands, options=checks, cc=cc, numbers=numbers, learn=learn)
         assert ran.code.min() == -3
         assert (ran.code[table[:, 0] == PUSH] >= 0).mean() > 0.2
+
+
+@pytest.mark.parametrize("numbers", ["float32", "int16", "int8"])
+def test_ties_go_to_the_lowest_and_a_distance_must_be_below_its_threshold(numbers):
+    """Equal units, equal votes; a surface that lies on the border is rejected, as 1 < 1 is false."""
+    network = Network([Tile((1,), units=3, tau=10.0), Full(tau=10.0)], (2,), 1, ["a", "b", "c"])
+    centroids = [np.zeros((stage.units, *stage.surface_shape)) for stage in network.stages]
+    network.parameters = Parameters.of(centroids, [np.array([1.0, 9, 9]), np.full(3, np.inf)])
+    events = [[PUSH, 0, x, 0, 0, 0, 0] for x in (0, 1, 1)]
+    rejected = run_commands(network, np.array(events), numbers=numbers)
+    assert rejected.code.tolist() == [-1, -1, -1]
+    assert rejected.fired[:, 0].tolist() == [0, 0, 0]
+    network.parameters[0].thresholds[0] = 1.01
+    for k, unit in ((0, 0), (1, 1)):  # the last layer: all units equal; then units 1 and 2 equal and closest
+        network.parameters[1].centroids[:] = 0 if k == 0 else np.array([0, 0.1, 0.1])[:, None, None]
+        ran = run_commands(network, np.array([*events, [DECISION] + [0] * 6]), numbers=numbers)
+        assert ran.code.tolist() == [unit] * 4
+
+
+def test_two_events_may_be_almost_2_31_us_apart(rng):
+    network = two_layers(rng)
+    assert (run_commands(network, np.array([push(1, 1, 0, 5), push(1, 1, 0, 4 + 2**31)])).code >= -1).all()
+    assert run_commands(network, np.array([push(1, 1, 0, 5), push(1, 1, 0, 5 + 2**31)])).code[1] == -3
+
+
+def test_equal_votes_decide_for_the_lowest_class(rng):
+    """One event for each class, the higher class first."""
+    network = Network([Full(tau=1.0)], (2,), 1, ["a", "b"])
+    network.parameters = Parameters.of([np.eye(2)[:, :, None]], [np.full(2, np.inf)])
+    table = [[PUSH, 0, 1, 0, 0, 0, 0], [PUSH, 0, 0, 0, 0, 0, 1000], [DECISION] + [0] * 6]
+    assert run_commands(network, np.array(table)).code.tolist() == [1, 0, 0]
