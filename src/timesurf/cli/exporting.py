@@ -9,7 +9,8 @@ import typer
 from rich.table import Table
 
 from timesurf.cli.app import Json, Model, Split, app, check_writable, console, counted, write_json
-from timesurf.cli.data import fitted, load
+from timesurf.cli.data import load
+from timesurf.cli.preparing import fitted
 from timesurf.errors import SettingError
 
 
@@ -47,7 +48,7 @@ def export(
         raise SettingError(f"--to {to}: only c is known.")
     check_writable(json_file)
     network = Network.load(model)
-    sample = None if calibrate is None else fitted(load(calibrate, split), network)
+    sample = None if calibrate is None else fitted(load(calibrate, split), network, {}, calibrate)
     prefix = name or identifier(model.stem)
     with console.status("Writing ..."):
         made = exports.prepared(network, prefix, numbers=numbers, learn=learn, calibration=sample)
@@ -56,7 +57,7 @@ def export(
     if check is not None:
         from timesurf.export import check as checks
 
-        recordings = fitted(load(check, split), network)
+        recordings = fitted(load(check, split), network, {}, check)
         with counted("comparing") as report:
             result = checks.compare(made, network, recordings, progress=report)
         console.print(_shown(result), highlight=False)
