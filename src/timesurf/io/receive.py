@@ -18,19 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.errors import EventError
-from timesurf.events import LATEST
+from timesurf.io.columns import DTYPE, Columns
 
 Array = NDArray[Any]
 Refuse = Callable[[str, int], None]  # called with a reason, and how many datagrams or lines were refused for it
-DTYPE = np.dtype([("x", "<u2"), ("y", "<u2"), ("t", "<i8"), ("p", "u1")])  # of a packet; t in us
-_WIRE = np.dtype({"names": ["x", "y", "t", "p"], "formats": ["<u2", "<u2", "<i8", "u1"], "offsets": [8, 10, 0, 12]})
+WIRE = np.dtype({"names": ["x", "y", "t", "p"], "formats": ["<u2", "<u2", "<i8", "u1"], "offsets": [8, 10, 0, 12]})
 _DATAGRAM = 1 << 16  # bytes, at most
 _QUEUE = 4 << 20  # bytes that the system may hold for a socket, if it lets us: what a burst fills before any is lost
 _COUNT_LOST = 40  # SO_RXQ_OVFL, which Python does not name: Linux then reports how many datagrams it has lost
 _PATIENCE = 0.1  # s between two looks at whether the socket was closed
 _CHUNK = 1 << 16  # bytes read from a pipe at a time
 _LONGEST = 200  # bytes of a line
-_COLUMNS = (["t", "x", "y", "o"], ["t", "x", "y", "p"])
 
 
 class Datagrams:
@@ -85,12 +83,12 @@ class Datagrams:
                 if not self._open:
                     break
                 raise EventError(f"{self._name} cannot be read: {error}.") from error
-            if size % _WIRE.itemsize:
+            if size % WIRE.itemsize:
                 self._refuse(
-                    f"{self._name}: a datagram of {size} bytes from {sender[0]}, and an event has {_WIRE.itemsize}.", 1
+                    f"{self._name}: a datagram of {size} bytes from {sender[0]}, and an event has {WIRE.itemsize}.", 1
                 )
             elif size:
-                return np.frombuffer(self._buffer, _WIRE, size // _WIRE.itemsize).astype(DTYPE)
+                return np.frombuffer(self._buffer, WIRE, size // WIRE.itemsize).astype(DTYPE)
         raise StopIteration
 
     def _receive(self) -> tuple[int, Any]:
@@ -119,7 +117,7 @@ class Datagrams:
 class Lines:
     """Packets of events read as CSV from a pipe as they are written, until it ends: an iterator as `Datagrams`.
 
-    The columns are t (us), x, y, on (0 or 1), with or without a line of names at the beginning.
+    The first line may name the columns (`timesurf.io.columns`); without names they are t (us), x, y, on (0 or 1).
 
     Parameters
     ----------
@@ -129,15 +127,24 @@ class Lines:
         What error messages call it.
     refuse : callable, optional
         Called with a reason for lines that hold no event, and their number; None: raise EventError.
+    columns, unit : str, optional
+        Names of the columns where the first line has none, and the unit of the times where no name states it.
 
     """
 
-    def __init__(self, file: int = 0, name: str = "standard input", refuse: Refuse | None = None) -> None:
-        from timesurf.io.lines import parse  # here, as importing numba takes a while
-
-        self._file, self._name, self._refuse, self._parse = file, name, refuse or _raise, parse
+    def __init__(
+        self,
+        file: int = 0,
+        name: str = "standard input",
+        refuse: Refuse | None = None,
+        *,
+        columns: str | None = None,
+        unit: str | None = None,
+    ) -> None:
+        self._file, self._name, self._refuse = file, name, refuse or _raise
         self._rest, self._line, self._skip, self._ended = b"", 0, False, False
-        self._limits, self._wrong = np.array([LATEST, 1 << 16, 1 << 16, 2]), np.zeros(2, np.int64)
+        self._names, self._unit, self._start = columns, unit, b""
+        self._columns: Columns | None = None
 
     def __iter__(self) -> Lines:
         return self
@@ -166,31 +173,21 @@ class Lines:
         return whole + feed
 
     def _events(self, text: bytes) -> Array:
-        if self._line == 0 and text:
-            first, _, others = text.partition(b"\n")
-            names = first.decode("ascii", "replace").strip()
-            if "," in names and all(part.strip().isidentifier() for part in names.split(",")):
-                check_header(names, self._name)
-                text, self._line = others, 1
-        events = np.empty((text.count(b"\n") + 1, 4), np.int64)
-        found, number, refused = self._parse(np.frombuffer(text, np.uint8), self._limits, events, self._wrong)
-        begin, at = self._wrong.tolist()
+        if self._columns is None:
+            text, self._start = self._start + text, b""
+            columns = Columns.of(text, self._name, names=self._names, unit=self._unit)
+            if not text.strip() or (columns.header and not text.partition(b"\n")[2].strip()):
+                self._start = text  # what is below the names may tell the unit of the times
+                return np.empty(0, DTYPE)
+            self._columns = columns
+            if columns.header:
+                text, self._line = text.partition(b"\n")[2], self._line + 1
+        packet, number, (refused, begin, at) = self._columns.events(text)
         at, self._line = self._line + at + 1, self._line + number
         if refused:
             line = text[begin : text.index(b"\n", begin)][:40].decode("ascii", "backslashreplace")
-            self._refuse(f"{self._name}, line {at} is {line!r}: t,x,y,on are needed (us, pixels, 0 or 1).", refused)
-        packet = np.empty(found, DTYPE)
-        for column, name in enumerate(("t", "x", "y", "p")):
-            packet[name] = events[:found, column]
+            self._refuse(f"{self._name}, line {at} is {line!r}: {self._columns.needed()}.", refused)
         return packet
-
-
-def check_header(names: str, source: Any) -> None:
-    """Refuse CSV whose columns are not t, x, y and on (or p), in this order."""
-    if [name.strip()[:1].lower() for name in names.split(",")] not in _COLUMNS:
-        raise EventError(
-            f"{source} has the columns {names!r}: t,x,y,on are needed, in this order (us, pixels, 0 or 1)."
-        )
 
 
 def _raise(reason: str, _: int) -> None:
