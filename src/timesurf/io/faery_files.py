@@ -1,6 +1,6 @@
-"""Formats that faery (the extra `formats`) decodes and encodes: AEDAT4, Prophesee RAW (EVT2, EVT3) and DAT, Event Stream.
+"""Formats that faery (the extra `formats`) decodes and encodes: AEDAT4, Prophesee RAW (EVT2, EVT3), Event Stream.
 
-Where it cannot, the errors raised here name the file and what to do. It is imported on first use.
+DAT is only written by it. Where it cannot, the errors raised here name the file and what to do. It is imported on first use.
 """
 
 from __future__ import annotations
@@ -22,6 +22,15 @@ from timesurf.io.formats import Asked, Opened
 Array = NDArray[Any]
 KINDS = {".aedat4": "aedat", ".aedat": "aedat", ".raw": "evt", ".dat": "dat", ".es": "es"}
 _UNKNOWN = (65535, 65535)  # the field of a file that does not state one: larger than any camera's
+_SENSORS = {  # by what their plugins are called
+    b"genx320": (320, 320),
+    b"gen31": (640, 480),
+    b"gen3_": (640, 480),
+    b"gen41": (1280, 720),
+    b"gen4_": (1280, 720),
+    b"imx636": (1280, 720),
+}
+_HEADER = 4096  # bytes in which it is looked for
 _DAMAGED = " If it is cut short or damaged, copy or record it again; docs/formats.md lists what is read of each format."
 _LAST = {  # us: beyond it a format drops high bits (DAT) or writes a byte for every 127 us of silence (Event Stream)
     "evt": 2**50,
@@ -39,12 +48,21 @@ def opened(path: Path, asked: Asked) -> Opened:
         stream = faery.events_stream_from_file(
             path, dimensions_fallback=_UNKNOWN if asked.field is None else tuple(asked.field), file_type=kind
         )
-        stated = tuple(stream.dimensions())
+        stated: tuple[int, int] | None = tuple(stream.dimensions())
     if stated == _UNKNOWN:
+        stated = _field_of_sensor(path)
+    if stated is None:
         raise EventError(
             f"{path} does not state the size of its field: give field=(width, height), if it is a {path.suffix} file."
         )
     return Opened(_packets(stream, path), stated)
+
+
+def _field_of_sensor(path: Path) -> tuple[int, int] | None:
+    """The field of the sensor that the header of a RAW file names, of those that state no field."""
+    with path.open("rb") as file:
+        header = file.read(_HEADER).partition(b"\x00")[0].lower()
+    return next((field for name, field in _SENSORS.items() if name in header), None)
 
 
 def _packets(stream: Iterable[Array], path: Path) -> Iterator[Array]:

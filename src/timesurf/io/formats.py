@@ -81,7 +81,7 @@ FORMATS = (  # the first that fits
     Format("AEDAT 2", (".aedat", ".aedat2", ".dat"), b"#!AER-DAT2.", "aedat2"),
     Format("NAS", (".aedat", ".aer"), b"", "nas"),
     Format("Prophesee RAW", (".raw",), b"", "faery_files"),
-    Format("Prophesee DAT", (".dat",), b"", "faery_files"),
+    Format("Prophesee DAT", (".dat",), b"", "dat"),
     Format("Event Stream", (".es",), b"", "faery_files"),
     Format("CSV", (".csv",), b"", "csv"),
     Format("HDF5", (".h5", ".hdf5"), b"\x89HDF\r\n\x1a\n", "hdf5"),
