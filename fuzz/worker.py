@@ -58,7 +58,7 @@ def _kernels() -> list[str]:
     """Modules that numba compiles, which must stay as they are; atheris wants the full name of each."""
     (source,) = find_spec("timesurf").submodule_search_locations  # type: ignore[union-attr, misc]
     cpu = (f"timesurf.engines.cpu.{path.stem}" for path in Path(source, "engines", "cpu").glob("*.py"))
-    return [*cpu, "timesurf.io.lines", "timesurf.transforms.filters"]
+    return [*cpu, "timesurf.io.evt3", "timesurf.io.lines", "timesurf.transforms.filters"]
 
 
 def _unguided(trial: Any, mutate: Callable[[bytes, Random], bytes], seeds: list[bytes], rng: Random) -> None:

@@ -9,6 +9,7 @@ from timesurf.cli import (  # noqa: F401  # each adds its commands
     learning,
     live,
     predicting,
+    reading,
     reporting,
     searching,
     senses,
@@ -17,5 +18,7 @@ from timesurf.cli import (  # noqa: F401  # each adds its commands
     using,
 )
 from timesurf.cli.app import app, main
+
+reading.offer(app)
 
 __all__ = ["app", "main"]

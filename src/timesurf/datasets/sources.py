@@ -12,7 +12,7 @@ from timesurf.datasets import nmnist
 from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.events.joining import joined
-from timesurf.io import camera, npz, tonic
+from timesurf.io import camera, formats, npz, tonic
 from timesurf.storage import remote
 from timesurf.transforms.preparation import Preparation
 
@@ -34,8 +34,8 @@ def load(what: str | Path, *, split: str = "train", field: Sequence[int] | None 
     ----------
     what : str or Path
         `digits.npz`, in our layout; `one.aedat4` and the like, one unlabelled recording; either at an address such as
-        `s3://bucket/digits.npz`, copied here once; a folder with one folder of such files per class, in which files
-        outside a class keep the labels that they have; N-MNIST's folder; `tonic:POKERDVS`, kept in $TIMESURF_DATA;
+        `s3://bucket/digits.npz`, copied here once; the folder of a ROS 2 bag; a folder with one folder of such
+        files per class, in which files outside a class keep the labels that they have; N-MNIST's folder; `tonic:POKERDVS`, kept in $TIMESURF_DATA;
         where no such file exists, a name of `timesurf.datasets.MODULES`.
     split : str
         "train" or "test", where there are both: of data sets by name, or in a folder with `Train` and `Test` (or
@@ -65,7 +65,7 @@ def load(what: str | Path, *, split: str = "train", field: Sequence[int] | None 
     if str(what).startswith("tonic:"):
         return _tonic(str(what).removeprefix("tonic:"), split)
     place = remote.local(str(what)) if remote.is_url(what) else Path(what)
-    if place.is_dir():
+    if place.is_dir() and not formats.is_bag(place):
         return _folder(place, split, field)
     if not place.exists():
         if str(what) in datasets.MODULES:
@@ -74,7 +74,7 @@ def load(what: str | Path, *, split: str = "train", field: Sequence[int] | None 
         raise EventError(f"{place} does not exist. {_ACCEPTED}")
     if place.suffix.lower() == ".npz":
         return npz.read(place)
-    if place.suffix.lower() in camera.SUFFIXES:
+    if place.is_dir() or place.suffix.lower() in camera.SUFFIXES:
         return camera.read(place, field=field)
     raise EventError(f"{place} is a file of no known format. {_ACCEPTED}")
 
@@ -138,7 +138,7 @@ def each(
 
     """
     place = Path(what)
-    if not place.is_dir() or _known(place, split) is not None:
+    if not place.is_dir() or formats.is_bag(place) or _known(place, split) is not None:
         yield place.name if place.is_file() else None, load(what, split=split, field=field)
         return
     for file, label in _files(place, split):
@@ -169,7 +169,9 @@ def _files(place: Path, split: str) -> list[tuple[Path, str | None]]:
 
 
 def _is_file(file: Path) -> bool:
-    return file.suffix.lower() in SUFFIXES and file.is_file()
+    if file.is_dir():
+        return formats.is_bag(file)
+    return file.suffix.lower() in SUFFIXES and file.is_file() and not formats.is_bag(file.parent)
 
 
 def _one(file: Path, label: str | None, field: Sequence[int] | None) -> Recordings:

@@ -370,19 +370,26 @@ class Recordings:
         field: Sequence[int] | None = None,
         polarities: int | None = None,
         labels: Any = None,
+        columns: str = structured.COLUMNS,
+        unit: str | None = None,
     ) -> Recordings:
-        """From structured arrays with tonic's names: any of x, y, z, then t and p. One array is used without a copy.
+        """From structured arrays with tonic's names (x, y, z, t, p) or usual others, or arrays of one row per event.
 
         Parameters
         ----------
-        recordings : sequence of structured arrays
-            One per recording, all with the same fields.
+        recordings : sequence of arrays
+            One per recording, all with the same fields: names such as timestamp and polarity are known. Polarities
+            -1 and 1 become 0 and 1. One array is used without a copy, where nothing needs to change.
         field : sequence of int, optional
             Size along each dimension; None: the smallest that holds the events.
         polarities : int, optional
             How many there are; None: as many as the events need.
         labels : sequence, optional
             One per recording.
+        columns : str
+            What the columns of arrays without names are.
+        unit : str, optional
+            Of the times: s, ms, us or ns. None: us; in arrays without names, s if some times have a fraction.
 
         Returns
         -------
@@ -390,14 +397,16 @@ class Recordings:
 
         Examples
         --------
+        >>> Recordings.from_structured([np.array([[0.25, 3, 1, 1], [0.5, 2, 0, -1]])], columns="t,x,y,p").t
+        array([250000, 500000])
         >>> dtype = [("x", "i2"), ("y", "i2"), ("t", "i8"), ("p", "i1")]
         >>> Recordings.from_structured([np.array([(3, 1, 0, 1), (2, 0, 7, 0)], dtype=dtype)])
         Recordings(1 recording, 2 events, field 4 x 2, 2 polarities, no labels)
 
         """
-        if isinstance(recordings, np.ndarray) and recordings.dtype.names:
+        if isinstance(recordings, np.ndarray) and (recordings.dtype.names or recordings.ndim == 2):
             recordings = [recordings]
-        flat = structured.flat(recordings)
+        flat = structured.flat(recordings, columns, unit)
         coords, p = [flat[axis] for axis in AXES if axis in flat], flat.get("p")
         return cls(
             coords,

@@ -1,4 +1,4 @@
-"""AEDAT 2, as jAER writes it: lines that begin with #, then 4 bytes of address and 4 of time for each event, big-endian.
+"""AEDAT 2, as jAER writes it: lines that begin with #, then 4 bytes of address and 4 of time per event, big-endian.
 
 What the bits of an address mean depends on the sensor, which newer files name. jAER counts x from the right and y from
 below for retinas; here x counts from the left and y from above, as in other formats.

@@ -1,7 +1,7 @@
 """AEDAT 3.1, as cAER writes it: a header that ends with #!END-HEADER, then packets of one type of event each.
 
-A packet has 28 bytes about it, little-endian, then events of equal size. Read are polarity events: 4 bytes of data and 4
-of time. Data: bit 0 says whether it is valid, bit 1 is the polarity, then 15 bits of y and 15 of x.
+A packet has 28 bytes about it, little-endian, then events of equal size. Read are polarity events: 4 bytes of data and
+4 of time. Data: bit 0 says whether it is valid, bit 1 is the polarity, then 15 bits of y and 15 of x.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Files and streams of event cameras and cochleas: one recording per file.
 
-`timesurf.io.formats` lists the formats, docs/formats.md what is read of each. Live: events over UDP, and CSV on standard
-input.
+`timesurf.io.formats` lists the formats, docs/formats.md what is read of each. Live: events over UDP, and CSV on
+standard input.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ def packets(
     if name.startswith("udp:"):
         return Datagrams(name, address(name), refuse)
     if name == "-":
-        return Lines(refuse=refuse, columns=columns, unit=unit)
+        asked = Asked(unit=unit, columns=columns).otherwise(formats.assumed())
+        return Lines(refuse=refuse, columns=asked.columns, unit=asked.unit)
     return formats.opened(Path(source), Asked(field, unit, columns, sensor)).packets
 
 

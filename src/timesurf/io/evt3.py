@@ -32,7 +32,7 @@ def decode(
             state[Y] = value & 0x7FF
         elif kind == _VECT_BASE:
             state[BASE], state[POLARITY] = value & 0x7FF, value >> 11
-        elif kind == _ADDR_X or kind == _VECT_12 or kind == _VECT_8:
+        elif kind in (_ADDR_X, _VECT_12, _VECT_8):
             bits, width = value, 12
             begin, polarity = state[BASE], state[POLARITY]
             if kind == _ADDR_X:

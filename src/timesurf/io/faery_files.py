@@ -1,6 +1,7 @@
 """Formats that faery (the extra `formats`) decodes and encodes: AEDAT4, Prophesee RAW (EVT2, EVT3), Event Stream.
 
-DAT is only written by it. Where it cannot, the errors raised here name the file and what to do. It is imported on first use.
+DAT is only written by it. Where it cannot, the errors raised here name the file and what to do. It is imported on
+first use.
 """
 
 from __future__ import annotations

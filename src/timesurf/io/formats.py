@@ -6,7 +6,9 @@ A module of a format has a function `opened(path, asked)`. It is imported when t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,6 +44,15 @@ class Asked:
     unit: str | None = None
     columns: str | None = None
     sensor: str | None = None
+
+    def otherwise(self, other: Asked) -> Asked:
+        """These settings, and those of another where these say nothing."""
+        return Asked(
+            *(getattr(other, of.name) if (own := getattr(self, of.name)) is None else own for of in fields(self))
+        )
+
+
+_ASSUMED = ContextVar("_ASSUMED", default=Asked())  # noqa: B039  it is frozen
 
 
 class Opened(NamedTuple):
@@ -132,8 +143,32 @@ def of(path: Path) -> Format:
     )
 
 
+@contextmanager
+def assuming(asked: Asked) -> Iterator[None]:
+    """In this block, files that do not say it themselves are as these settings say, unless a call has its own.
+
+    Examples
+    --------
+    >>> with assuming(Asked(unit="ms")):
+    ...     assumed().unit
+    'ms'
+
+    """
+    before = _ASSUMED.set(asked)
+    try:
+        yield
+    finally:
+        _ASSUMED.reset(before)
+
+
+def assumed() -> Asked:
+    """The settings of the present `assuming`."""
+    return _ASSUMED.get()
+
+
 def opened(path: Path, asked: Asked) -> Opened:
     """A file, with its events in time order as they are read."""
+    asked = asked.otherwise(assumed())
     module = import_module(f"timesurf.io.{of(path).module}")
     file: Opened = module.opened(path, asked)
     return file._replace(packets=in_order(file.packets, path))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,15 @@ Array = NDArray[Any]
 _PLACES = ("CD/events", "events", "/")  # where the events are
 _FIELDS_OF = ("geometry", "sensor_resolution", "resolution")  # attributes that state the field
 _DSEC = (640, 480)
-_DAMAGED = (OSError, RuntimeError, ValueError, TypeError, KeyError, OverflowError, UnicodeDecodeError)  # what h5py raises
+_DAMAGED = (
+    OSError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    KeyError,
+    OverflowError,
+    UnicodeDecodeError,
+)  # what h5py raises
 
 
 def opened(path: Path, asked: Asked) -> Opened:
@@ -47,10 +56,8 @@ def _h5py() -> Any:
         import h5py
     except ImportError as error:
         raise EventError("HDF5 files need h5py: pip install 'timesurf[hdf5]'.") from error
-    try:
+    with suppress(ImportError):
         import hdf5plugin  # noqa: F401  DSEC's arrays are compressed by one of its codecs
-    except ImportError:
-        pass
     return h5py
 
 
@@ -106,11 +113,8 @@ def _packets(path: Path, place: str, held: dict[str, str], unit: str) -> Iterato
                 raise ValueError(f"arrays of {place} have different lengths: {sorted(lengths)}")
             for i in range(0, lengths.pop(), AT_ONCE):
                 part = slice(i, i + AT_ONCE)
-                rows = here[part] if table else None
-                values = {ours: (rows if table else here)[name] for ours, name in held.items()}
-                if not table:
-                    values = {ours: array[part] for ours, array in values.items()}
-                yield _packet(values, unit, offset, path, i)
+                rows = here[part] if table else {name: here[name][part] for name in held.values()}
+                yield _packet({ours: rows[name] for ours, name in held.items()}, unit, offset, path, i)
     except EventError:
         raise
     except _DAMAGED as error:

@@ -1,4 +1,4 @@
-"""Spikes of the cochlea NAS: 2 bytes of address and 4 of time for each, big-endian; the time in fifths of a microsecond.
+"""Spikes of the cochlea NAS: 2 bytes of address and 4 of time for each, big-endian; the time in fifths of a us.
 
 An address is twice the channel plus the polarity. The file states nothing else, so the channels are as many as the
 addresses need, rounded up to a power of two, since a NAS has 32, 64, 128 or 256 of them.

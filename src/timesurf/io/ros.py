@@ -1,4 +1,4 @@
-"""Bags of ROS 1 and ROS 2, through rosbags (the extra `ros`): event_camera_msgs/EventPacket, and EventArray of dvs_msgs.
+"""Bags of ROS 1 and ROS 2, through rosbags (the extra `ros`): event_camera_msgs/EventPacket, dvs_msgs/EventArray.
 
 A bag must hold one topic of events. prophesee_event_msgs/EventArray has the same layout as that of dvs_msgs.
 """
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from timesurf.errors import EventError
 from timesurf.events import LATEST
 from timesurf.io.columns import DTYPE
-from timesurf.io.formats import Asked, Opened
+from timesurf.io.formats import Asked, Opened, is_bag
 
 Array = NDArray[Any]
 _HEADER = "std_msgs/Header header\nuint32 height\nuint32 width\n"
@@ -40,12 +40,14 @@ _LARGEST = 1 << 14  # pixels per side
 
 def opened(path: Path, asked: Asked) -> Opened:
     """A bag; its field is that of the first message."""
+    if path.suffix == ".db3" and is_bag(path.parent):
+        path = path.parent  # where the description of the bag is
     first = next(_messages(path), None)
     if first is None:
         return Opened(iter(()))
     _, _, message = first
     field = (int(message.width), int(message.height))
-    return Opened(_packets(path), field if 0 < min(field) and max(field) <= _LARGEST else None)
+    return Opened(_packets(path), field if min(field) > 0 and max(field) <= _LARGEST else None)
 
 
 def _messages(path: Path) -> Iterator[tuple[str, bytes, Any]]:
@@ -63,9 +65,7 @@ def _messages(path: Path) -> Iterator[tuple[str, bytes, Any]]:
             topics = {c.topic for c in bag.connections if c.msgtype in _TYPES}
             if len(topics) != 1:
                 every = ", ".join(sorted(f"{c.topic} ({c.msgtype})" for c in bag.connections)) or "no topics"
-                raise EventError(
-                    f"{path} holds {every}: one topic of {' or '.join(_TYPES)} is needed. Filter the bag."
-                )
+                raise EventError(f"{path} holds {every}: one topic of {' or '.join(_TYPES)} is needed. Filter the bag.")
             wanted = [c for c in bag.connections if c.msgtype in _TYPES]
             for connection, _, raw in bag.messages(connections=wanted):
                 if connection.msgtype == _PACKET:
