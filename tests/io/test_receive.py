@@ -135,11 +135,11 @@ def read(text, **how):
 
 def expected(line):
     """The event of a line, read by Python."""
-    parts = line.removesuffix(b"\r").split(b",")
-    if len(parts) != 4 or not all(part.isdigit() for part in parts):
+    parts = [part.strip(b" ") for part in line.removesuffix(b"\r").split(b",")]
+    if len(parts) != 4 or not all(part.removeprefix(b"-").isdigit() for part in parts):
         return None
     t, x, y, on = map(int, parts)
-    return (t, x, y, on) if t < LATEST and max(x, y) < 65536 and on < 2 else None
+    return (t, x, y, int(on > 0)) if 0 <= t < LATEST and 0 <= min(x, y) <= max(x, y) < 65536 and -1 <= on < 2 else None
 
 
 numbers = st.sampled_from(
@@ -153,7 +153,7 @@ def test_lines_are_read_as_python_reads_them(rows, end, ended):
     rows = [row.replace(b"\n", b"").replace(b"\r", b"") for row in rows]
     events, reasons = read(end.join([b"t,x,y,on", *rows]) + (end if ended else b""))
     assert events == [event for event in map(expected, rows) if event]
-    assert sum(count for _, count in reasons) == sum(bool(row) and expected(row) is None for row in rows)
+    assert sum(count for _, count in reasons) == sum(bool(row.strip(b" ")) and expected(row) is None for row in rows)
 
 
 def test_a_line_that_is_not_valid_is_named():
@@ -174,9 +174,11 @@ def test_many_events_keep_their_order():
     assert reasons == []
 
 
-def test_other_columns_are_an_error():
-    with pytest.raises(EventError, match="here has the columns 'x,y,t,p'"):
-        read(b"x,y,t,p\n1,2,3,1\n")
+def test_columns_are_known_by_their_names_and_others_are_an_error():
+    assert read(b"x,y,t_ms,p\n1,2,3,-1\n") == ([(3000, 1, 2, 0)], [])
+    assert read(b"1,2,3,1\n", columns="x,y,t,p") == ([(3, 1, 2, 1)], [])
+    with pytest.raises(EventError, match="here has the columns 'a,b,c,d'"):
+        read(b"a,b,c,d\n1,2,3,1\n")
 
 
 def test_standard_input_is_read_as_it_comes():

@@ -71,7 +71,7 @@ def _columns(events: Array, r: int, columns: str, unit: str | None) -> dict[str,
     if events.shape[1] != len(held) or "t" not in held or len(set(held)) < len(held):
         raise EventError(
             f"recording {r}: an array of shape {events.shape} with the columns {columns!r}. As many columns are needed, "
-            "each once, with a t among them: give columns='t,x,y,p' or as they are."
+            "each once, with a t among them: give columns='t,x,y,p', or as they are."
         )
     found = {}
     for (ours, stated), values in zip(named, events.T, strict=True):

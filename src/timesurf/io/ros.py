@@ -20,7 +20,7 @@ from timesurf.io.formats import Asked, Opened, is_bag
 Array = NDArray[Any]
 _HEADER = "std_msgs/Header header\nuint32 height\nuint32 width\n"
 _EVENT = "uint16 x\nuint16 y\nbuiltin_interfaces/Time ts\nbool polarity\n"
-_DEFINITIONS = {  # bags of ROS 2 need not hold them
+DEFINITIONS = {  # bags of ROS 2 need not hold them
     "event_camera_msgs/msg/EventPacket": _HEADER
     + "uint64 seq\nuint64 time_base\nstring encoding\nbool is_bigendian\nuint8[] events\n",
     "dvs_msgs/msg/EventArray": _HEADER + "dvs_msgs/Event[] events\n",
@@ -29,7 +29,7 @@ _DEFINITIONS = {  # bags of ROS 2 need not hold them
     "prophesee_event_msgs/msg/Event": _EVENT,
 }
 _PACKET = "event_camera_msgs/msg/EventPacket"
-_TYPES = [name for name in _DEFINITIONS if not name.endswith("/Event")]
+_TYPES = [name for name in DEFINITIONS if not name.endswith("/Event")]
 _ROS1_EVENT = np.dtype([("x", "<u2"), ("y", "<u2"), ("s", "<u4"), ("ns", "<u4"), ("p", "u1")])
 _ROS2_EVENT = np.dtype(  # from the second event on: each part is aligned to its own size
     {"names": ["x", "y", "s", "ns", "p"], "formats": ["<u2", "<u2", "<u4", "<u4", "u1"], "offsets": [0, 2, 6, 10, 14],
@@ -58,7 +58,7 @@ def _messages(path: Path) -> Iterator[tuple[str, bytes, Any]]:
     except ImportError as error:
         raise EventError("Bags of ROS need rosbags: pip install 'timesurf[ros]'.") from error
     store = get_typestore(Stores.ROS2_HUMBLE)
-    for name, text in _DEFINITIONS.items():
+    for name, text in DEFINITIONS.items():
         store.register(get_types_from_msg(text, name))
     try:
         with AnyReader([path], default_typestore=store) as bag:
@@ -94,7 +94,7 @@ class _Size:
 
 
 def _packets(path: Path) -> Iterator[Array]:
-    decoder = _Evt3()
+    decoder = Evt3()
     for number, (kind, raw, message) in enumerate(_messages(path)):
         try:
             if kind != _PACKET:
@@ -140,7 +140,7 @@ def _mono(message: Any) -> Array:
     return packet
 
 
-class _Evt3:
+class Evt3:
     """A decoder that keeps row, column and clock from message to message."""
 
     def __init__(self) -> None:
