@@ -105,7 +105,7 @@ def test_files_of_something_else_are_errors(tmp_path, faery, suffix):
     path = tmp_path / f"a{suffix}"
     for content in (b"\0" * 500, np.random.default_rng(0).bytes(500), b"hello world\n" * 40):
         path.write_bytes(content)
-        with pytest.raises(EventError, match=f"a\\{suffix} "):
+        with pytest.raises(EventError, match=f"a\\{suffix}[ ,]"):
             camera.read(path)
 
 
@@ -151,7 +151,7 @@ def test_missing_files_and_other_formats_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="a folder"):
         camera.read(tmp_path / "b.es")
     for call in (camera.read, camera.packets, lambda path: camera.write(path, made())):
-        with pytest.raises(EventError, match=r"no known format; known are \.aedat4, \.aedat, \.raw"):
+        with pytest.raises(EventError, match=r"no known format(?: to write)?; known are \.aedat4, \.aedat, "):
             call(tmp_path / "a.mp4")
 
 

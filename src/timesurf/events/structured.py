@@ -70,7 +70,7 @@ def _columns(events: Array, r: int, columns: str, unit: str | None) -> dict[str,
     held = [ours for ours, _ in named]
     if events.shape[1] != len(held) or "t" not in held or len(set(held)) < len(held):
         raise EventError(
-            f"recording {r}: an array of shape {events.shape} with the columns {columns!r}. As many columns are needed, "
+            f"recording {r}: an array of shape {events.shape} with the columns {columns!r}. As many are needed, "
             "each once, with a t among them: give columns='t,x,y,p', or as they are."
         )
     found = {}

@@ -16,7 +16,7 @@ from timesurf.io.formats import Asked, Opened
 from timesurf.storage.atomic import replacing
 
 Array = NDArray[Any]
-_BLOCK = 1 << 19  # bytes read at a time: some ten thousand events
+_BLOCK = 1 << 18  # bytes read at a time: some ten thousand events
 _LONGEST = 4096  # bytes of a line
 _WRITTEN_AT_ONCE = 1 << 16  # events
 

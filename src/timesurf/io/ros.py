@@ -149,6 +149,7 @@ class Evt3:
         self._decode, self._state = evt3.decode, np.zeros(evt3.STATE, np.int64)
 
     def __call__(self, data: Any) -> Array:
+        """The events of the next bytes."""
         words = np.frombuffer(np.asarray(data, np.uint8).tobytes()[: len(data) // 2 * 2], "<u2")
         out = np.empty((4, 12 * len(words)), np.int64)
         n = self._decode(words, self._state, *out)
