@@ -12,6 +12,7 @@ from timesurf.cli import (  # noqa: F401  # each adds its commands
     reading,
     reporting,
     searching,
+    sending,
     senses,
     sentences,
     speed,

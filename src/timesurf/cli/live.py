@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-import numpy as np
 import typer
 from rich.live import Live
 from rich.table import Table
@@ -20,12 +19,12 @@ from timesurf.cli.app import Json, Model, Seed, app, bench, check_writable, cons
 from timesurf.cli.data import load
 from timesurf.cli.preparing import fitted, for_stream, prepares
 from timesurf.cli.using import Decide, Sure
-from timesurf.errors import EventError
+from timesurf.errors import EventError, SettingError
 from timesurf.io.receive import Datagrams
 
 _REFRESH = 10  # times per second
-_PACKET = 1000  # events per packet of a file without packets
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
+_ON_DRIFT = ("say", "adapt")
 _QUIET = 1.0  # s between two lines about refused packets where there is no live display
 
 
@@ -60,41 +59,65 @@ def stream(
             help="If two packets in a row are after such a jump, or over 1 s back: restart there, or refuse.",
         ),
     ] = "restart",
+    speed: Annotated[
+        float, typer.Option(min=0, help="Play a file: 1: as fast as it happened; 0: as fast as this machine can.")
+    ] = 0.0,
+    on_drift: Annotated[
+        str,
+        typer.Option(
+            autocompletion=one_of("say", "adapt"),
+            help="If the share of rejected events, or S, leaves its usual range: say so, or also adapt.",
+        ),
+    ] = "say",
+    log: Annotated[
+        Path | None, typer.Option(help="File for decisions over time, one JSON object per line.", dir_okay=False)
+    ] = None,
+    log_every: Annotated[str, typer.Option(help="Time of the stream from one line of it to the next.")] = "10 ms",
     out: Annotated[Path | None, typer.Option(help="File for the adapted model.", dir_okay=False)] = None,
     json_file: Json = None,
     *,
     given: dict[str, Any],
 ) -> None:
-    """Run a model on a live stream and show event rate, kept events, S and the decision. Ctrl-C ends it.
+    """Run a model on a live stream and show event rate, delay, kept events, S and the decision. Ctrl-C ends it.
 
     Events that come faster than this machine can process them wait; if some must be dropped, their number is shown.
-    Packets that are not valid are refused, and their number and the latest reason are shown. The adapted model and the
-    figures are written however the stream ends.
+    Packets that are not valid are refused, and their number and the latest reason are shown. The first seconds set how
+    many events are usually rejected, and how large S is; where the stream leaves that range, a line says so. The
+    adapted model and the figures are written however the stream ends.
 
     Example: timesurf stream digits.tsf --from recording.aedat4 --vote-tau "50 ms"
     """
+    from timesurf.io.playback import paced
     from timesurf.live.backlog import Backlog
     from timesurf.live.intake import Refusals, decisions
+    from timesurf.live.log import Log
     from timesurf.live.session import Session
+    from timesurf.live.watch import Watch
     from timesurf.network import Network
 
-    check_writable(out)
-    check_writable(json_file)
+    for path in (out, json_file, log):
+        check_writable(path)
+    if on_drift not in _ON_DRIFT:
+        raise SettingError(f"--on-drift {on_drift}: it is one of {', '.join(_ON_DRIFT)}.")
     network, refusals = Network.load(model), Refusals(_occasional_line())
     times = {"vote_tau": vote_tau, "jump": jump}
     how: dict[str, Any] = {name: None if value == "never" else value for name, value in times.items()}
     session = Session(network, adapt=adapt, **how, on_jump=cast("Any", on_jump), decide=cast("Any", decide), sure=sure)
     packets, prepare = _packets(source, network, refusals.add, given)
+    played = paced(packets, speed) if speed and not isinstance(packets, Datagrams) else packets
     # datagrams that are not read at once are lost as well, and not always counted
     policy: Any = if_behind or ("drop" if isinstance(packets, Datagrams) else "block")
-    waiting = Backlog(packets, events=backlog, if_behind=policy)
-    view = _View(session, waiting, packets, refusals)
+    waiting = Backlog(played, events=backlog, if_behind=policy)
+    view = _View(session, waiting, packets, refusals, live=bool(speed) or isinstance(packets, Datagrams))
+    watch = Watch(session, adapt=on_drift == "adapt", report=lambda text: console.print(text, highlight=False))
+    view.watch = watch
     with ExitStack() as at_end:  # the last one first, each of them even if another fails
         at_end.enter_context(_ended_by_signal(view, waiting.stop))
         at_end.callback(lambda: console.print(view.table(), highlight=False))
         at_end.callback(lambda: write_json(json_file, view.figures()))
-        if adapt and out is not None:
+        if out is not None:
             at_end.callback(lambda: _save(session, out))
+        lines = None if log is None else at_end.enter_context(Log(log, log_every))
         at_end.push(view.note_error)
         if isinstance(packets, Datagrams):
             console.print(f"Listening on {source}", highlight=False)
@@ -106,12 +129,17 @@ def stream(
                 live.stop()
             for decision in decisions(session, waiting, refusals, one_by_one=source == "-", prepare=prepare):
                 view.update(decision)
+                watch.update(decision)
+                if lines is not None:
+                    lines.add(session.latest, session.events, decision)
     if refusals.count and not session.events:
         raise EventError(f"{source}: all packets were refused, {refusals.count:,}. The latest: {refusals.reason}")
 
 
 def _save(session: Any, out: Path) -> None:
-    """Write the adapted model."""
+    """Write the adapted model, if the session has adapted."""
+    if not session.adapts:
+        return
     session.adapted().save(out)
     console.print(f"Adapted model written to {out}", highlight=False)
 
@@ -154,9 +182,10 @@ def _occasional_line() -> Callable[[Any], None]:
 def _packets(source: str, network: Any, refuse: Any, given: dict[str, Any]) -> tuple[Iterator[Any], Any]:
     """Packets as they arrive, and what prepares them, if anything does; recordings of an .npz file are prepared."""
     from timesurf.io import camera
+    from timesurf.io.playback import in_turn
 
     if source.endswith(".npz"):
-        return _one_after_another(fitted(load(source, given=given), network, given, source)), None
+        return in_turn(fitted(load(source, given=given), network, given, source)), None
     if len(network.field) > 2:
         raise EventError(
             f"{source} has events with x and y; the network has a field of {len(network.field)} dimensions."
@@ -166,22 +195,14 @@ def _packets(source: str, network: Any, refuse: Any, given: dict[str, Any]) -> t
     return camera.packets(source, field=sensor, refuse=refuse), preparation and preparation.stream()
 
 
-def _one_after_another(recordings: Any) -> Iterator[Any]:
-    """Packets of recordings, each recording after the end of the one before."""
-    later = 0
-    for recording in recordings:
-        (events,) = recording.to_structured()
-        events = events.astype([(name, np.int64) for name in events.dtype.names or ()])
-        events["t"] += later - (events["t"][0] if len(events) else 0)
-        later = int(events["t"][-1]) + 1 if len(events) else later
-        for i in range(0, len(events), _PACKET):
-            yield events[i : i + _PACKET]
-
-
 class _View:
     """A table that shows the state of a session."""
 
-    def __init__(self, session: Any, waiting: Any, packets: Any, refusals: Any) -> None:
+    def __init__(self, session: Any, waiting: Any, packets: Any, refusals: Any, *, live: bool) -> None:
+        from timesurf.live.rate import Rate
+
+        self.live, self.rate = live, Rate()
+        self.watch: Any = None
         self.session, self.waiting, self.refusals, self.began = session, waiting, refusals, time.perf_counter()
         self.datagrams = packets if isinstance(packets, Datagrams) else None
         self.latest: Any = None
@@ -211,11 +232,22 @@ class _View:
             "refused_reason": self.refusals.reason,
             "lost_datagrams": self.datagrams and self.datagrams.lost,
             "restarts": session.restarts,
+            "drift_alarms": self.watch.drift.alarms,
+            "drifting": self.watch.drift.drifting,
+            "adapts": session.adapts,
             "ended_by": self.ended_by,
             "decision": None if latest is None or latest.decision is None else str(latest.decision),
             "confidence": 0.0 if latest is None else float(latest.confidence),
             "sure": None if session.sure is None else session.sure._asdict(),
         }
+
+    def behind(self) -> str:
+        """How far a live stream is ahead of what is shown."""
+        newest = self.waiting.newest
+        if not self.live or newest is None:
+            return ""
+        late = max(int(newest["t"][-1]) - self.session.latest, 0) / 1e6
+        return f", {late:.3f} s behind ({self.waiting.waiting:,} events wait)"
 
     def table(self) -> Table:
         """The table now."""
@@ -228,6 +260,9 @@ class _View:
             "events",
             f"{events:,} in {span:.2f} s of the stream, {events / max(seconds, 1e-9):,.0f} per second here",
         )
+        table.add_row("now", f"{self.rate.now(events):,.0f} events per second{self.behind()}")
+        if self.watch.text:
+            table.add_row("drift", Text(self.watch.text + (", adapting" if self.session.adapts else "")))
         if self.waiting.dropped:
             table.add_row("dropped", f"{self.waiting.dropped:,}: the stream is faster than this machine")
         if self.datagrams and self.datagrams.lost:

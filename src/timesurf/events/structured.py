@@ -104,7 +104,8 @@ def _in_microseconds(t: Array, unit: str, r: int) -> Array:
     t = t.astype(np.int64, copy=False)
     if real or power == 0:
         return t
-    return t // 10**-power if power < 0 else t * 10**power
+    whole: Array = t // 10**-power if power < 0 else t * 10**power
+    return whole
 
 
 def _joined(parts: Sequence[Array], name: str) -> Array:

@@ -34,6 +34,8 @@ class Backlog:
     ----------
     taken, dropped, waiting : int
         Events that came out, were discarded, and wait now.
+    newest : array or None
+        The packet that came in last.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class Backlog:
             raise SettingError(f"if_behind = {if_behind!r} must be one of {', '.join(get_args(IfBehind))}.")
         self.events, self.if_behind = events, if_behind
         self.taken = self.dropped = self.waiting = 0  # events
+        self.newest: Any = None
         self._queue: deque[Any] = deque()
         self._changed = threading.Condition()
         self._closed = self._ended = False
@@ -105,6 +108,7 @@ class Backlog:
                     if self._closed:
                         return
                     self._queue.append(packet)
+                    self.newest = packet
                     self.waiting += len(packet)
                     self._changed.notify_all()
         except BaseException as error:  # raised in the loop over the backlog, whatever it is

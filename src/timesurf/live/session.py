@@ -258,6 +258,10 @@ class Session:
         decision, events, time = self._sure.tolist()
         return Sure(self._classes[decision], events, time)
 
+    def start_adapting(self) -> None:
+        """Learn without labels from now on, if the session does not do so already."""
+        self.adapts = True
+
     @property
     def first(self) -> int:
         """Time of the stream's first event in us; -1 before it."""
