@@ -13,7 +13,7 @@ from timesurf.events.names import unit_of
 from timesurf.io.formats import Asked, assuming
 
 _PANEL = "Reading files (where they do not say it themselves)"
-_READ = ("data", "source")  # parameters that name events to read
+_READ = ("data", "source", "what")  # parameters that name events to read
 
 
 def _option(name: str, help_text: str) -> Any:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from timesurf.engines.cpu import steps
+from timesurf.engines.cpu import ahead, steps
 from timesurf.engines.cpu.layout import RUNNING, WRITTEN
 from timesurf.engines.cpu.lazy import drift, finish, follow
 from timesurf.engines.cpu.shares import delta_gains
@@ -57,6 +57,9 @@ def run(
     layers = len(layout.layers)
     lowest = min(1, layers - 1)  # nothing learns from the S of the first of several layers
     found = 0
+    by_block = not learn and layers > 1 and layout.layers[0].way == WRITTEN and offsets[-1] >= ahead.FEWEST
+    view = ahead.prepare(layout.layers[0], weights, by_block)
+    at_once = max(len(view.closest), 1)
     for r in range(len(label)):
         if whole:
             memory.previous[:] = 0
@@ -64,10 +67,15 @@ def run(
             now = base + t[i]
             location = np.int64(entry[i]) // layout.layers[0].polarities
             p = np.int64(entry[i]) - location * layout.layers[0].polarities
-            depth = 0
+            depth, seen = 0, (i - offsets[r]) % at_once
+            if by_block and seen == 0:
+                look_ahead(i, min(at_once, offsets[r + 1] - i), base, events, layout, settings, state, view)
             for k in range(layers):
                 layer, pace = layout.layers[k], settings.pace[k]
-                if layer.way != RUNNING:
+                if k == 0 and by_block:
+                    f = view.closest[seen]
+                    step.dist[layer.unit0 + f] = view.distance[seen]
+                elif layer.way != RUNNING:
                     if layer.way == WRITTEN:
                         surface = write_out(layer, pace, now, location, p, layout, memory, step)
                     else:
@@ -121,16 +129,35 @@ def run(
     return found
 
 
+@compiled
+def look_ahead(first, many, base, events, layout, settings, state, view):
+    """The first layer on the next events: the closest units, and whether they are close enough."""
+    layer, slope = layout.layers[0], settings.pace[0].surface
+    for b in range(many):
+        location = np.int64(events.entry[first + b]) // layer.polarities
+        p = np.int64(events.entry[first + b]) - location * layer.polarities
+        begin = set_entry(layer, base + events.t[first + b], location, p, layout, state.memory, state.step)
+        ahead.note(b, begin, state.step.ts, slope, view)
+    ahead.look(many, layer, slope, state.weights, view)
+
+
 @inlined
-def write_out(layer, pace, now, location, p, layout, memory, step):
-    """Write the event in and its surface out: where that begins."""
+def set_entry(layer, now, location, p, layout, memory, step):
+    """Write the event in, and out how long ago each entry of its neighbourhood was set: where that begins."""
     row, at, run0, context0, surface = layer.row, layer.location0, layer.run0, layer.context0, layer.surface0
-    padded, slope = layer.vectors * VECTOR, pace.surface
     memory.context[context0 + layout.own[at + location] + p] = now
     begin = context0 + layout.start[at + location]
     for q in range(layer.rows):  # whole vectors: what runs over is written over by what follows
         for j in range(0, row, VECTOR):
             elapsed(memory.context, begin + layout.runs[run0 + q] + j, now, step.ts, surface + q * row + j)
+    return surface
+
+
+@inlined
+def write_out(layer, pace, now, location, p, layout, memory, step):
+    """Write the event in and its surface out: where that begins."""
+    padded, slope = layer.vectors * VECTOR, pace.surface
+    surface = set_entry(layer, now, location, p, layout, memory, step)
     for j0 in range(surface, surface + padded, VECTOR):
         part = step.ts[j0 : j0 + VECTOR]
         for j in range(VECTOR):

@@ -1,0 +1,118 @@
+"""The first layer on many events at once, while nothing learns: what online inference decides, in less time.
+
+While weights rest a layer is feed-forward: what it decides on the next events does not depend on what becomes of this
+one. So the surfaces of some events are written out in float32, and one matrix product gives their distances to all
+units, nearly. That settles which unit is the closest, and whether it is close enough, for nearly all events. The others,
+given how much float32 can be wrong, are compared in float64 with the arithmetic of `online.compare`: the closest unit,
+and whether the event passes, are the same as event by event.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from timesurf.engines.cpu.steps import compiled, inlined
+from timesurf.engines.cpu.vector import VECTOR, decayed, squared_distance
+from timesurf.engines.data import Array
+
+FEWEST = 64  # events in a call, for which it pays to convert the centroids
+_MOST, _LEAST = 64, 4  # events at once
+_ONE_THREAD = 1 << 18  # multiplications that OpenBLAS still leaves to one thread: two cost more than they save here
+_WRONG = 4 * 2.0**-23  # relative error of each step of a sum in float32, with much to spare
+
+
+class View(NamedTuple):
+    """The centroids in float32, and some events."""
+
+    centroids: Array  # (entries, units) float32
+    norms: Array  # (units,) ||c||^2, float32
+    gone: Array  # (events, padded entries) time since each entry was set, us
+    rough: Array  # (events, entries) surfaces in float32
+    scores: Array  # (events, units) ts c, then ||c||^2 - 2 ts c, float32
+    exact: Array  # (padded entries,) a surface in float64
+    closest: Array  # OUT (events,) the closest unit
+    distance: Array  # OUT (events,) on the same side of its threshold as its distance
+
+
+@compiled
+def prepare(layer, weights, wanted):
+    """Convert the centroids; without room for anything if it is not wanted."""
+    units, entries, padded = (layer.units, layer.entries, layer.vectors * VECTOR) if wanted else (0, 0, 0)
+    room = max(min(_ONE_THREAD // (entries * units), _MOST), _LEAST) if wanted else 0
+    centroids, norms = np.empty((entries, units), np.float32), np.empty(units, np.float32)
+    for u in range(units):
+        row = weights.centroids[layer.update0 + u * padded : layer.update0 + (u + 1) * padded]
+        total = 0.0
+        for j in range(entries):
+            centroids[j, u] = row[j]
+            total += row[j] * row[j]
+        norms[u] = total
+    return View(
+        centroids,
+        norms,
+        np.empty((room, padded)),
+        np.empty((room, entries), np.float32),
+        np.empty((room, units), np.float32),
+        np.zeros(padded),
+        np.zeros(room, np.int64),
+        np.empty(room),
+    )
+
+
+@inlined
+def note(b, begin, ts, slope, view):
+    """Take the times since the entries of event b were set, and write out its surface."""
+    entries = view.rough.shape[1]
+    gone, rough, to = ts[begin : begin + entries], view.rough[b], view.gone[b]
+    to[:entries] = gone
+    factor = np.float32(slope)
+    for j in range(entries):
+        rough[j] = decayed(np.float32(gone[j]) * factor)
+
+
+@compiled
+def look(many, layer, slope, weights, view):
+    """Find the closest units to these events, and whether they are close enough."""
+    units, entries = layer.units, layer.entries
+    np.dot(view.rough[:many], view.centroids, view.scores[:many])
+    most = view.norms.max()
+    for b in range(many):
+        ts, score = view.rough[b], view.scores[b]
+        square = np.float32(0)
+        for j in range(entries):
+            square += ts[j] * ts[j]
+        for u in range(units):
+            score[u] = view.norms[u] - np.float32(2) * score[u]
+        f, least = 0, score[0]
+        for u in range(1, units):  # without a branch, which could not be predicted
+            less = score[u] < least
+            f = u if less else f
+            least = score[u] if less else least
+        wrong = np.float32(_WRONG * (entries + 8)) * (square + most)
+        near = 0
+        for u in range(units):
+            near += not score[u] > least + wrong  # also if it is no number
+        threshold = weights.thresholds[layer.unit0 + f]
+        if near > 1 or not abs(square + least - threshold * threshold) > wrong:
+            f, view.distance[b] = among(b, least + wrong, layer, slope, weights, view)
+        else:
+            view.distance[b] = sqrt(max(square + least, np.float32(0)))
+        view.closest[b] = f
+
+
+@compiled
+def among(b, limit, layer, slope, weights, view):
+    """The closest of the units that may be the closest to an event, and its distance, in float64."""
+    padded = layer.vectors * VECTOR
+    for j in range(layer.entries):
+        view.exact[j] = decayed(view.gone[b, j] * slope)
+    f, closest = 0, np.inf
+    for u in range(layer.units):
+        if not view.scores[b, u] > limit:
+            apart = squared_distance(view.exact, 0, weights.centroids, layer.update0 + u * padded, layer.vectors)
+            if apart < closest:
+                f, closest = u, apart
+    return f, sqrt(closest)
