@@ -2,9 +2,9 @@
 
 While weights rest a layer is feed-forward: what it decides on the next events does not depend on what becomes of this
 one. So the surfaces of some events are written out in float32, and one matrix product gives their distances to all
-units, nearly. That settles which unit is the closest, and whether it is close enough, for nearly all events. The others,
-given how much float32 can be wrong, are compared in float64 with the arithmetic of `online.compare`: the closest unit,
-and whether the event passes, are the same as event by event.
+units, nearly. That settles which unit is the closest, and whether it is close enough, for nearly all events. Those that
+it does not settle, given how much float32 can be wrong, are compared in float64 with the arithmetic of
+`online.compare`: the closest unit, and whether the event passes, are the same as event by event.
 """
 
 from __future__ import annotations
