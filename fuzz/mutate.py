@@ -279,7 +279,33 @@ _TOML = [
     "é", "passes", "units", "alpha", "model", "run", "seed", "taus", "preset", "split", "data", "config", "help",
     "json_file",
 ]  # fmt: skip
-_CSV = ["t,x,y,on", "-1", "65535", "65536", str(2**63), "1e3", ",", ",,", "\n", "\r\n", '"', "nan", "", " ", "0", "1"]
+_CSV = [
+    "t,x,y,on",
+    "x,y,t_ms,p",
+    "timestamp;row;col",
+    "1.5",
+    ".5e-3",
+    "e99",
+    "true",
+    "off",
+    "\t",
+    ";",
+    "-1",
+    "65535",
+    "65536",
+    str(2**63),
+    "1e3",
+    ",",
+    ",,",
+    "\n",
+    "\r\n",
+    '"',
+    "nan",
+    "",
+    " ",
+    "0",
+    "1",
+]
 
 
 def tokens(words: list[str]) -> Mutator:

@@ -73,6 +73,42 @@ def checkpoint(path: Path) -> None:
     shutil.rmtree(folder)
 
 
+def hdf5(folder: Path) -> None:
+    """A table as Prophesee writes it, and arrays as DSEC does."""
+    import h5py
+
+    columns = {"x": [1, 3, 0], "y": [2, 0, 1], "p": [1, 0, 1], "t": [10, 300, 9000]}
+    table = np.zeros(3, [("x", "<u2"), ("y", "<u2"), ("p", "<i2"), ("t", "<i8")])
+    with h5py.File(folder / "prophesee", "w", libver="latest") as file:
+        for name, values in columns.items():
+            table[name] = values
+        file["CD/events"] = table
+        file.attrs["geometry"] = "4x3"
+    with h5py.File(folder / "dsec", "w", libver="latest") as file:
+        for name, values in columns.items():
+            file[f"events/{name}"] = np.array(values)
+        file["t_offset"], file["ms_to_idx"] = 5, [0]
+
+
+def bag(folder: Path) -> None:
+    """A bag of ROS 1 with one message of three events."""
+    from rosbags.rosbag1 import Writer
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+    from timesurf.io import ros
+
+    store, kind = get_typestore(Stores.ROS1_NOETIC), "event_camera_msgs/msg/EventPacket"
+    store.register(get_types_from_msg(ros.DEFINITIONS[kind], kind))
+    header = store.types["std_msgs/msg/Header"](0, store.types["builtin_interfaces/msg/Time"](1, 2), "")
+    words = np.array([0x8001, 0x6002, 0x0001, 0x2802, 0x3801, 0x4005, 0x5001], "<u2")
+    message = store.types[kind](header, 3, 99, 0, 0, "evt3", False, words.view(np.uint8))
+    path = folder / "one.bag"
+    with Writer(path) as writer:
+        topic = writer.add_connection("/e", kind, typestore=store)
+        writer.write(topic, 1, store.serialize_ros1(message, kind))
+    path.rename(folder / "one")
+
+
 def main() -> None:
     """Write all seeds."""
     for name in (
@@ -86,6 +122,11 @@ def main() -> None:
         "config",
         "csv",
         "dat",
+        "aedat2",
+        "aedat3",
+        "nas",
+        "hdf5",
+        "ros",
         "raw",
         "es",
         "aedat4",
@@ -114,6 +155,14 @@ def main() -> None:
         "config/some": b'preset = "camera"\npasses = 20\nalpha = 1e-4\ntaus = "10 ms, 1 ms"\n',
         "csv/named": b"t,x,y,on\n10,1,2,1\n12,3,0,0\n",
         "csv/bare": b"10,1,2,1\n12,3,0,0\n",
+        "csv/other": b'"x";"timestamp [ms]";"pol";"y"\r\n1;0.5;-1;2\r\n3;0.75e0;1;0\r\n',
+        "aedat2/three": b"#!AER-DAT2.0\r\n# AEChip: DVS128\r\n"
+        + b"".join(struct.pack(">II", *event) for event in ((5, 7), (0x7F01, 9), (0x8000, 9))),
+        "aedat3/three": b"#!AER-DAT3.1\r\n#Source 1: DVS128\r\n#!END-HEADER\r\n"
+        + struct.pack("<hhiiiiii", 1, 1, 8, 4, 0, 3, 3, 3)
+        + b"".join(struct.pack("<Ii", x << 17 | x << 2 | 3, 9 * x) for x in range(3))
+        + struct.pack("<hhiiiiiiQ", 0, 1, 8, 4, 0, 1, 1, 1, 0),
+        "nas/three": b"".join(struct.pack(">HI", *event) for event in ((5, 7), (63, 9), (2, 2**31))),
         "stdin/named": b"t,x,y,on\n10,1,2,1\n12,3,0,0\n",
         "stdin/bare": b"".join(b"%d,%d,%d,%d\n" % (9 * i, i % 8, i % 6, i % 2) for i in range(40)),
         "udp/three": pieces("<QHHB", times=(10, 300, 9000)),
@@ -131,6 +180,8 @@ def main() -> None:
     network([Tile((2, 2), units=2, tau="1 ms", feedback_tau=5), Full(tau=1)], (4, 2), ["a", "b"], CORPUS / "model/tile")
     checkpoint(CORPUS / "checkpoint/middle")
     one = Recordings([[1, 3, 0], [2, 0, 1]], t=[10, 300, 9000], p=[1, 0, 1], field=(4, 3), polarities=2)
+    hdf5(CORPUS / "hdf5")
+    bag(CORPUS / "ros")
     for suffix in ("dat", "raw", "es", "aedat4"):
         path = CORPUS / suffix / f"three.{suffix}"
         camera.write(path, one)

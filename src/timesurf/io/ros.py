@@ -6,6 +6,7 @@ A bag must hold one topic of events. prophesee_event_msgs/EventArray has the sam
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,14 +55,10 @@ def _messages(path: Path) -> Iterator[tuple[str, bytes, Any]]:
     """Messages of events with their types: as bytes (of EventArray), and as an object without its events."""
     try:
         from rosbags.highlevel import AnyReader
-        from rosbags.typesys import Stores, get_types_from_msg, get_typestore
     except ImportError as error:
         raise EventError("Bags of ROS need rosbags: pip install 'timesurf[ros]'.") from error
-    store = get_typestore(Stores.ROS2_HUMBLE)
-    for name, text in DEFINITIONS.items():
-        store.register(get_types_from_msg(text, name))
     try:
-        with AnyReader([path], default_typestore=store) as bag:
+        with AnyReader([path], default_typestore=_types()) as bag:
             topics = {c.topic for c in bag.connections if c.msgtype in _TYPES}
             if len(topics) != 1:
                 every = ", ".join(sorted(f"{c.topic} ({c.msgtype})" for c in bag.connections)) or "no topics"
@@ -77,6 +74,17 @@ def _messages(path: Path) -> Iterator[tuple[str, bytes, Any]]:
     except Exception as error:  # rosbags raises whatever its parsers do on damaged bytes
         why = " ".join(str(error).split()).rstrip(".")[:200]
         raise EventError(f"{path} cannot be read: {why or type(error).__name__}. Copy or record it again.") from error
+
+
+@cache
+def _types() -> Any:
+    """The types of ROS 2, and those of events."""
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    for name, text in DEFINITIONS.items():
+        store.register(get_types_from_msg(text, name))
+    return store
 
 
 class _Size:
