@@ -220,6 +220,11 @@ def test_damaged_hdf5_is_an_error_in_one_line(tmp_path, h5py):
         file["other"] = 1
     with pytest.raises(EventError, match=r"^[^\n]*different lengths: \[2, 3\][^\n]*$"):
         camera.read(path)
+    with h5py.File(path, "w") as file:
+        for name in ("x", "t"):
+            file.create_dataset(f"events/{name}", shape=10**12, chunks=1000, dtype="i8")
+    with pytest.raises(EventError, match="said to have 1,000,000,000,000 events"):
+        camera.read(path)
     path.write_bytes(path.read_bytes()[:600])
     with pytest.raises(EventError, match=r"^[^\n]*a\.h5 cannot be read: [^\n]*$"):
         camera.read(path)

@@ -12,12 +12,15 @@ import numpy as np
 from timesurf.bench import workloads
 from timesurf.engines import pack
 from timesurf.engines.cpu import engine
+from timesurf.events import Recordings
+from timesurf.io.playback import in_turn
 from timesurf.live.session import Session
 from timesurf.network import Network
 from timesurf.results import machine
 from timesurf.rule import Rule
 
 PACKETS = (1, 10, 100, 1000)  # events each
+_REPEATS = 4
 _SHARES = {"p50": 50, "p99": 99, "p99_9": 99.9, "max": 100}
 
 
@@ -36,7 +39,8 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     Returns
     -------
     dict
-        The machine, percentiles per packet size, an empty packet, and the kernel's time per event.
+        The machine, percentiles per packet size, an empty packet, the kernel's time per event, and the speed of a
+        stream beside that of `Network.infer`, on the network that `Network.for_data` chooses.
 
     """
     data = workloads.strokes(2 if quick else 50)
@@ -55,7 +59,31 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     began = time.perf_counter()
     engine.learn_online(network.stages, network.snapshot(), rule, batch)
     result["kernel_us_per_event"] = 1e6 * (time.perf_counter() - began) / len(batch.entry)
-    return result
+    progress("a stream beside inference")
+    return result | _beside_inference(data)
+
+
+def _beside_inference(data: Recordings) -> dict[str, float]:
+    """Events per second of a long recording, by inference and by packets of 1000 events, in turn: the best of each."""
+    packets = list(in_turn(data))
+    whole = Recordings.from_structured([np.concatenate(packets)], field=data.field, polarities=data.polarities)
+    network = Network.for_data(data, seed=0).start(data)
+    session = Session(network, vote_tau="100 ms")
+
+    def stream() -> None:
+        session.reset()
+        for packet in packets:
+            session.push(packet)
+
+    best = {"infer": np.inf, "stream": np.inf}
+    for _ in range(_REPEATS):
+        for name, call in (("infer", lambda: network.infer(whole)), ("stream", stream)):
+            began = time.perf_counter()
+            call()
+            best[name] = min(best[name], time.perf_counter() - began)
+    events = int(whole.counts.sum())
+    speeds = {f"{name}_events_per_s": events / took for name, took in best.items()}
+    return speeds | {"stream_to_infer": best["infer"] / best["stream"]}
 
 
 def _measure(session: Session, data: Any, size: int) -> dict[str, Any]:

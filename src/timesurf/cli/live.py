@@ -317,6 +317,11 @@ def bench_latency(
         f"the kernel alone takes {result['kernel_us_per_event']:.2f} us per event.",
         highlight=False,
     )
+    console.print(
+        f"A long recording through the network that training chooses: {result['stream_events_per_s']:,.0f} events per "
+        f"second in packets of 1000, {result['stream_to_infer']:.0%} of the speed of predict on one core.",
+        highlight=False,
+    )
     write_json(json_file, result)
 
 

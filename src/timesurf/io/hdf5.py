@@ -25,6 +25,7 @@ Array = NDArray[Any]
 _PLACES = ("CD/events", "events", "/")  # where the events are
 _FIELDS_OF = ("geometry", "sensor_resolution", "resolution")  # attributes that state the field
 _DSEC = (640, 480)
+_PER_BYTE = 8  # events, at most: codecs of events need several bytes for each
 _DAMAGED = (
     OSError,
     RuntimeError,
@@ -111,7 +112,10 @@ def _packets(path: Path, place: str, held: dict[str, str], unit: str) -> Iterato
             lengths = {len(here)} if table else {len(here[name]) for name in held.values()}
             if len(lengths) > 1:
                 raise ValueError(f"arrays of {place} have different lengths: {sorted(lengths)}")
-            for i in range(0, lengths.pop(), AT_ONCE):
+            number = lengths.pop()
+            if number > _PER_BYTE * path.stat().st_size:  # HDF5 makes up what a file does not hold, for ever
+                raise ValueError(f"{place} is said to have {number:,} events, more than such a file can hold")
+            for i in range(0, number, AT_ONCE):
                 part = slice(i, i + AT_ONCE)
                 rows = here[part] if table else {name: here[name][part] for name in held.values()}
                 yield _packet({ours: rows[name] for ours, name in held.items()}, unit, offset, path, i)

@@ -259,8 +259,9 @@ class Session:
         return Sure(self._classes[decision], events, time)
 
     def start_adapting(self) -> None:
-        """Learn without labels from now on, if the session does not do so already."""
-        self.adapts = True
+        """Learn without labels from now on, with an empty memory of events; votes stay."""
+        if not self.adapts:
+            self.adapts, self._state = True, online_state.begin(self._plan, self._start)
 
     @property
     def first(self) -> int:

@@ -32,6 +32,7 @@ class View(NamedTuple):
     gone: Array  # (events, padded entries) time since each entry was set, us
     rough: Array  # (events, entries) surfaces in float32
     scores: Array  # (events, units) ts c, then ||c||^2 - 2 ts c, float32
+    lane: Array  # (VECTOR,) float32
     exact: Array  # (padded entries,) a surface in float64
     closest: Array  # OUT (events,) the closest unit
     distance: Array  # OUT (events,) on the same side of its threshold as its distance
@@ -56,6 +57,7 @@ def prepare(layer, weights, wanted):
         np.empty((room, padded)),
         np.empty((room, entries), np.float32),
         np.empty((room, units), np.float32),
+        np.empty(VECTOR, np.float32),
         np.zeros(padded),
         np.zeros(room, np.int64),
         np.empty(room),
@@ -86,21 +88,36 @@ def look(many, layer, slope, weights, view):
             square += ts[j] * ts[j]
         for u in range(units):
             score[u] = view.norms[u] - np.float32(2) * score[u]
-        f, least = 0, score[0]
-        for u in range(1, units):  # without a branch, which could not be predicted
-            less = score[u] < least
-            f = u if less else f
-            least = score[u] if less else least
+        least = smallest(score, units, view.lane)
         wrong = np.float32(_WRONG * (entries + 8)) * (square + most)
-        near = 0
+        f, near = 0, 0
         for u in range(units):
             near += not score[u] > least + wrong  # also if it is no number
+            f = max(f, u if score[u] <= least else 0)
         threshold = weights.thresholds[layer.unit0 + f]
         if near > 1 or not abs(square + least - threshold * threshold) > wrong:
             f, view.distance[b] = among(b, least + wrong, layer, slope, weights, view)
         else:
             view.distance[b] = sqrt(max(square + least, np.float32(0)))
         view.closest[b] = f
+
+
+@inlined
+def smallest(score, units, lane):
+    """The smallest score: of every sixteenth first, which vector instructions find side by side."""
+    whole = units - units % VECTOR
+    for j in range(VECTOR):
+        lane[j] = np.inf
+    for u in range(0, whole, VECTOR):
+        part = score[u : u + VECTOR]
+        for j in range(VECTOR):
+            lane[j] = part[j] if part[j] < lane[j] else lane[j]
+    least = lane[0]
+    for j in range(1, VECTOR):
+        least = lane[j] if lane[j] < least else least
+    for u in range(whole, units):
+        least = score[u] if score[u] < least else least
+    return least
 
 
 @compiled

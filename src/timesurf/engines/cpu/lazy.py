@@ -41,6 +41,17 @@ def follow(layer, k, pace, now, location, p, layout, weights, lazy, memory, step
 
 
 @inlined
+def follow_at_rest(layer, pace, now, location, p, layout, weights, memory, step):
+    """As `follow`, in a state that has never learned: no entry owes anything."""
+    e = layout.own[layer.location0 + location] + p
+    v_old, decay = enter(layer, pace, now, e, memory)
+    dots0, row = layer.dots0, layer.update0 + e * layer.lanes
+    for u in range(layer.units):
+        memory.dots[dots0 + u] = memory.dots[dots0 + u] * decay + (1.0 - v_old) * weights.centroids[row + u]
+    return closest(layer, weights, memory, step)
+
+
+@inlined
 def is_behind(k, pace, now, lazy):
     """Whether t0 lies too far behind."""
     return (lazy.t0[k] - now) * pace.surface > REACH

@@ -15,7 +15,7 @@ import numpy as np
 
 from timesurf.engines.cpu import ahead, steps
 from timesurf.engines.cpu.layout import RUNNING, WRITTEN
-from timesurf.engines.cpu.lazy import drift, finish, follow
+from timesurf.engines.cpu.lazy import drift, finish, follow, follow_at_rest
 from timesurf.engines.cpu.shares import delta_gains
 from timesurf.engines.cpu.steps import compiled, inlined
 from timesurf.engines.cpu.vector import VECTOR, add_scaled, decayed, elapsed, squared_distance
@@ -44,7 +44,7 @@ def run(
     base,  # IN     us: where the first recording begins on the network's clock
     gap,  # IN     us between the end of one recording and the beginning of the next
     whole,  # IN     whether these are whole recordings; else a part of one, and the memory goes on
-    learn,  # IN     whether to learn from them
+    learn,  # IN     whether to learn from them; a state begins anew where that changes
     layout,  # IN     Layout
     settings,  # IN     Settings
     state,  # INOUT  State
@@ -82,8 +82,10 @@ def run(
                         surface = fade(layer, pace, now, location, p, layout, memory, step)
                     step.surface[k] = surface
                     f = compare(layer, surface, weights, step)
-                else:
+                elif learn:
                     f = follow(layer, k, pace, now, location, p, layout, weights, lazy, memory, step)
+                else:
+                    f = follow_at_rest(layer, pace, now, location, p, layout, weights, memory, step)
                 if not step.dist[layer.unit0 + f] < weights.thresholds[layer.unit0 + f]:
                     break
                 location = layout.out[layer.location0 + location]
