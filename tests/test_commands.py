@@ -189,6 +189,32 @@ def test_stream_ends_as_the_whole_recordings_do(timesurf, tmp_path):
     assert (tmp_path / "adapted.tsf").is_file()
 
 
+def test_files_are_played_logged_and_sent(timesurf, tmp_path):
+    data = workloads.strokes(2, events=300, field=(8, 8))
+    Network(workloads.NMNIST, data.field, 1, range(10)).start(data).save(tmp_path / "n.tsf")
+    x, y = data.coords
+    later = np.concatenate([data[0].t, data[1].t + data[0].t[-1]])
+    rows = np.stack([x, y, later], axis=1)
+    np.savetxt(tmp_path / "a.csv", rows / [1, 1, 1000], fmt="%.3f", delimiter=",")
+    reading = ["--columns", "x,y,t", "--time-unit", "ms"]
+    words = ["--from", tmp_path / "a.csv", "--speed", "10", "--log", tmp_path / "d.jsonl", "--on-drift", "adapt"]
+    code, said = timesurf("stream", tmp_path / "n.tsf", *words, *reading)
+    assert code == 0, said
+    lines = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text().splitlines()]
+    assert sum(line["events"] for line in lines) == 600
+    assert lines[-1]["t"] == later[-1]
+    assert 30 < len(lines) < 70  # 0.6 s, every 10 ms
+    code, said = timesurf(
+        "send", tmp_path / "a.csv", "--to", "udp://127.0.0.1:9", "--speed", "0", "--loop", "2", *reading
+    )
+    assert code == 0, said
+    assert "1,200 events in" in said
+    for wrong, why in ((["--on-drift", "panic"], "--on-drift panic"), (["--log-every", "soon"], "log_every")):
+        code, said = timesurf("stream", tmp_path / "n.tsf", *words, *reading, *wrong)
+        assert code != 0
+        assert why in said
+
+
 def test_doctor_lists_what_is_missing(timesurf, tmp_path):
     code, said = timesurf("doctor", "--json", tmp_path / "d.json")
     assert code == 0

@@ -25,7 +25,7 @@ ROOMS = {  # "room.*" stands for every module of a room
         "learning.sparsity",
     ),
     "Search": ("search", "search.space"),
-    "Live streams": ("live.session", "live.early", "live.backlog", "live.one_by_one"),
+    "Live streams": ("live.session", "live.early", "live.backlog", "live.one_by_one", "live.watch", "live.drift", "live.log"),
     "Export to C": ("export", "export.check", "export.compiled", "export.model"),
     "Decisions, figures and pictures": ("metrics", "calibration", "results.*", "plots", "report"),
     "Engines": (
@@ -37,7 +37,9 @@ ROOMS = {  # "room.*" stands for every module of a room
     "Errors": ("errors",),
 }  # fmt: skip
 INSIDE = (  # modules of these rooms that only their neighbours call
-    "bench.workloads", "datasets.exposure", "datasets.exposure_cuda", "io.aedat4", "results.machine",
+    "bench.workloads", "datasets.exposure", "datasets.exposure_cuda", "io.aedat2", "io.aedat3",
+    "io.aedat4", "io.clock", "io.csv", "io.dat", "io.evt3", "io.faery_files", "io.hdf5", "io.nas", "io.ros",
+    "results.machine",
 )  # fmt: skip
 
 
