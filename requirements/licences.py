@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "supply.md"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-NOT_IN_METADATA = {"faery": "LGPL-3.0-only"}  # from its LICENSE file
+NOT_IN_METADATA = {"faery": "LGPL-3.0-only", "hdf5plugin": "MIT"}  # from their LICENSE files
 
 
 def needed(requirements: list[str]) -> set[str]:
@@ -44,7 +44,7 @@ def table() -> str:
     extras = PROJECT["optional-dependencies"]
     runtime = needed(PROJECT["dependencies"])
     groups = {"always": runtime} | {
-        extra: needed(extras[extra]) - runtime for extra in ("plots", "formats", "dask", "search")
+        extra: needed(extras[extra]) - runtime for extra in ("plots", "formats", "hdf5", "ros", "dask", "search")
     }
     rows = [f"| {name} | {group} | {licence(name)} |" for group, names in groups.items() for name in sorted(names)]
     return "\n".join(["| package | installed | licence |", "|---|---|---|", *rows])
