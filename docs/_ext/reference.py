@@ -25,7 +25,9 @@ ROOMS = {  # "room.*" stands for every module of a room
         "learning.sparsity",
     ),
     "Search": ("search", "search.space"),
-    "Live streams": ("live.session", "live.early", "live.backlog", "live.one_by_one", "live.watch", "live.drift", "live.log"),
+    "Live streams": (
+        "live.session", "live.early", "live.backlog", "live.one_by_one", "live.watch", "live.drift", "live.log",
+    ),
     "Export to C": ("export", "export.check", "export.compiled", "export.model"),
     "Decisions, figures and pictures": ("metrics", "calibration", "results.*", "plots", "report"),
     "Engines": (

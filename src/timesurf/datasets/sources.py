@@ -34,9 +34,9 @@ def load(what: str | Path, *, split: str = "train", field: Sequence[int] | None 
     ----------
     what : str or Path
         `digits.npz`, in our layout; `one.aedat4` and the like, one unlabelled recording; either at an address such as
-        `s3://bucket/digits.npz`, copied here once; the folder of a ROS 2 bag; a folder with one folder of such
-        files per class, in which files outside a class keep the labels that they have; N-MNIST's folder; `tonic:POKERDVS`, kept in $TIMESURF_DATA;
-        where no such file exists, a name of `timesurf.datasets.MODULES`.
+        `s3://bucket/digits.npz`, copied here once; the folder of a ROS 2 bag; a folder with one folder of such files
+        per class, in which files outside a class keep the labels that they have; N-MNIST's folder; `tonic:POKERDVS`,
+        kept in $TIMESURF_DATA; where no such file exists, a name of `timesurf.datasets.MODULES`.
     split : str
         "train" or "test", where there are both: of data sets by name, or in a folder with `Train` and `Test` (or
         `train.npz` and `test.npz`).

@@ -378,8 +378,7 @@ class Recordings:
         Parameters
         ----------
         recordings : sequence of arrays
-            One per recording, all with the same fields: names such as timestamp and polarity are known. Polarities
-            -1 and 1 become 0 and 1. One array is used without a copy, where nothing needs to change.
+            One per recording, with the same fields (timestamp and polarity are known names); p = -1 becomes 0.
         field : sequence of int, optional
             Size along each dimension; None: the smallest that holds the events.
         polarities : int, optional
@@ -391,14 +390,8 @@ class Recordings:
         unit : str, optional
             Of the times: s, ms, us or ns. None: us; in arrays without names, s if some times have a fraction.
 
-        Returns
-        -------
-        Recordings
-
         Examples
         --------
-        >>> Recordings.from_structured([np.array([[0.25, 3, 1, 1], [0.5, 2, 0, -1]])], columns="t,x,y,p").t
-        array([250000, 500000])
         >>> dtype = [("x", "i2"), ("y", "i2"), ("t", "i8"), ("p", "i1")]
         >>> Recordings.from_structured([np.array([(3, 1, 0, 1), (2, 0, 7, 0)], dtype=dtype)])
         Recordings(1 recording, 2 events, field 4 x 2, 2 polarities, no labels)
