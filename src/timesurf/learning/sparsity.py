@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf import inference
-from timesurf.engines import Batch, Engine, Parameters, choose, pack
+from timesurf.engines import Batch, Engine, Options, Parameters, choose, pack
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.layers import Stage
@@ -43,7 +43,7 @@ class Tightened(Trainee, Protocol):
 
 SAMPLE = 500  # recordings that thresholds are set by, at most
 _EVENTS = 1 << 21  # of these recordings, at most: a trace is large
-_EQUAL = 1e-7  # distances that differ by less, relatively, are equal: surfaces that look the same, up to rounding
+_EQUAL = 1e-6  # distances that differ by less, relatively, are equal: surfaces that look the same, up to rounding
 _CLOSE = 0.01  # a share that is kept already
 LEVELS = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1)  # of a curve
 _OF_A_CURVE = 1 << 18  # events that its thresholds are set by
@@ -95,13 +95,14 @@ def tighten(
     if len(network.stages) < 2:
         raise SettingError("This network has a single layer, which always fires: it keeps all events.")
     engine, stages, parameters = choose(network.engine, network.stages), network.stages, network.parameters
-    changed = set_thresholds(engine, stages, parameters, _sample(recordings, network.seed, events), keep)
+    how, seed = network.options, network.seed
+    changed = set_thresholds(engine, stages, parameters, _sample(recordings, seed, events), keep, how)
     if isinstance(validation, Recordings) and validation.counts.any():
-        found = inference.infer(engine, stages, parameters, validation, network.options)
+        found = inference.infer(engine, stages, parameters, validation, how)
         share = (found.kept[:, -1] / np.maximum(found.events, 1))[found.events > 0]
         doubt = float(share.std()) / math.sqrt(len(share))  # standard error of the mean
         if abs(float(share.mean()) - keep) > max(doubt, _CLOSE):
-            changed |= set_thresholds(engine, stages, parameters, _sample(validation, network.seed, events), keep)
+            changed |= set_thresholds(engine, stages, parameters, _sample(validation, seed, events), keep, how)
     return changed
 
 
@@ -113,21 +114,24 @@ def _sample(recordings: Recordings, seed: int | None, events: int) -> Batch:
 
 
 def set_thresholds(
-    engine: Engine, stages: tuple[Stage, ...], parameters: Parameters, batch: Batch, keep: float
+    engine: Engine, stages: tuple[Stage, ...], parameters: Parameters, batch: Batch, keep: float, options: Options
 ) -> bool:
-    """As `tighten`, by a batch; layer after layer, since what a layer keeps decides what the next one sees."""
+    """As `tighten`, by a batch; layer after layer, since what a layer keeps decides what the next one sees.
+
+    Distances are computed as the network will: many events may have the same one, up to rounding.
+    """
     counts, hidden = np.diff(batch.offsets), len(stages) - 1
     if not counts.any():
         raise EventError("The recordings contain no events: there is nothing to set thresholds by.")
     weight = np.repeat(1 / np.maximum(counts, 1) / np.count_nonzero(counts), counts)
-    passed = hidden_trace(engine, stages, parameters, batch).passed
+    passed = hidden_trace(engine, stages, parameters, batch, options).passed
     before = [float(weight[passed > k].sum()) for k in range(hidden)]  # share of the input that each layer passes on
     if abs(before[-1] - keep) <= _CLOSE:
         return False
     e = math.log(keep) / math.log(before[-1]) if 0 < before[-1] < 1 - 1e-9 else math.nan
     for k, units in enumerate(parameters[:-1]):
         target = keep ** ((k + 1) / hidden) if math.isnan(e) else before[k] ** e
-        trace = hidden_trace(engine, stages[: k + 2], Parameters(parameters[: k + 2]), batch)
+        trace = hidden_trace(engine, stages[: k + 2], Parameters(parameters[: k + 2]), batch, options)
         some = trace.passed >= k
         winner, distance = trace.winner[some, k], trace.distance[some, k]
         units.thresholds[:] = _thresholds(units.thresholds, winner, distance, weight[some], target)
@@ -147,7 +151,7 @@ def _thresholds(old: Array, winner: Array, distance: Array, weight: Array, targe
         mine = np.flatnonzero(winner == n)
         mine = mine[np.argsort(distance[mine], kind="stable")]
         far, wanted = distance[mine], share[n] * arrived[n] + owed
-        apart = np.diff(far) > _EQUAL * far[1:]  # a threshold goes between two distances, not through equal ones
+        apart = np.diff(far) > _EQUAL * far[-1]  # a threshold goes between two distances, not through equal ones
         cuts = np.concatenate([[0], 1 + np.flatnonzero(apart), [len(far)]])
         kept = np.concatenate([[0], np.cumsum(weight[mine])])[cuts]
         best = int(np.argmin(np.abs(kept - wanted)))

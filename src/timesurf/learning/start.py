@@ -120,9 +120,11 @@ def initialise(
     return parameters
 
 
-def hidden_trace(engine: Engine, stages: tuple[Stage, ...], parameters: Parameters, batch: Batch) -> Trace:
+def hidden_trace(
+    engine: Engine, stages: tuple[Stage, ...], parameters: Parameters, batch: Batch, options: Options | None = None
+) -> Trace:
     """What happened to every event in the hidden layers: the last, which may be large, is left out."""
-    trace = engine.infer(stages[:-1], Parameters(parameters[:-1]), batch, trace=True).trace
+    trace = engine.infer(stages[:-1], Parameters(parameters[:-1]), batch, options or Options(), trace=True).trace
     assert trace is not None
     return trace
 
