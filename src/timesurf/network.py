@@ -17,7 +17,7 @@ from timesurf.events import Recordings
 from timesurf.layers import Layer, stack
 from timesurf.learning import adapt, best, grow, sparsity, trainer
 from timesurf.learning.best import Fitting, Training
-from timesurf.learning.law import Law, law
+from timesurf.learning.law import LAW, Knobs, Law, law
 from timesurf.learning.start import Starting, begin
 from timesurf.learning.trainer import Report
 from timesurf.predicting import Predicting
@@ -96,12 +96,14 @@ class Network(Predicting):
         self.calibration: dict[str, Calibration] = {}
 
     @classmethod
-    def for_data(cls, recordings: Recordings, *, classes: Any = None, **options: Any) -> Network:
+    def for_data(cls, recordings: Recordings, *, classes: Any = None, knobs: Knobs = LAW, **options: Any) -> Network:
         """An untrained network chosen from recordings by `timesurf.learning.law`; `law.why` says what was chosen.
 
         `fit` then trains it as chosen. Options are those of the network: engine, dtype, threads, deterministic, seed.
+        Knobs are factors of what is chosen: those that `timesurf.tuning.tune` found.
         """
-        found = law(recordings, **{name: options[name] for name in ("engine", "threads", "seed") if name in options})
+        computing = {name: options[name] for name in ("engine", "threads", "seed") if name in options}
+        found = law(recordings, knobs=knobs, **computing)
         classes = recordings.classes if classes is None else classes
         network = cls(found.layers, recordings.field, recordings.polarities, classes, rule=found.rule, **options)
         network.law, network.why = found, found.why
@@ -131,7 +133,7 @@ class Network(Predicting):
 
     def fit(self, recordings: Recordings, **settings: Unpack[Fitting]) -> Network:
         """Start anew and learn: `start`, then `train`, with the parameters of both."""
-        best.fit(self, recordings, (self.law.fitting if self.law else {}) | settings)  # type: ignore[arg-type]
+        best.fit(self, recordings, (self.law.settings(self.layers) if self.law else {}) | settings)  # type: ignore[arg-type]
         return self
 
     def train(self, recordings: Recordings, **training: Unpack[Training]) -> Network:

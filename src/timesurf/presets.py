@@ -12,7 +12,7 @@ from timesurf.engines import Engine
 from timesurf.errors import SettingError, TimesurfError
 from timesurf.events import Recordings
 from timesurf.layers import Full, Layer, Tile, Window
-from timesurf.learning.law import law
+from timesurf.learning.law import LAW, Knobs, Law, law
 from timesurf.learning.start import Start
 from timesurf.modelfile import layer_from_dict, layer_to_dict, rule_from_dict
 from timesurf.network import Network
@@ -169,9 +169,14 @@ def nmnist(recordings: int = 60_000, *, units: int = 32, taus: tuple[Time, Time]
 
 
 def for_data(
-    recordings: Recordings, *, engine: str | Engine = "cpu", threads: int | None = None, seed: int | None = 0
-) -> tuple[Preset, tuple[str, ...]]:
-    """Settings chosen from recordings, see `timesurf.learning.law`; and why, one line per choice.
+    recordings: Recordings,
+    *,
+    engine: str | Engine = "cpu",
+    threads: int | None = None,
+    seed: int | None = 0,
+    knobs: Knobs = LAW,
+) -> tuple[Preset, Law]:
+    """Settings chosen from recordings, see `timesurf.learning.law`; and the choice itself, which says why.
 
     Parameters
     ----------
@@ -181,15 +186,22 @@ def for_data(
         What computes, on how many cores.
     seed : int, optional
         Draws the recordings that are looked at.
+    knobs : Knobs
+        Factors of what is chosen, such as `timesurf.tuning` finds.
 
     Returns
     -------
-    tuple of Preset and tuple of str
-        The settings, and the reasons.
+    tuple of Preset and Law
+        The settings, and what was chosen and why.
     """
-    found = law(recordings, engine=engine, threads=threads, seed=seed)
+    found = law(recordings, engine=engine, threads=threads, seed=seed, knobs=knobs)
+    return of_law(found), found
+
+
+def of_law(found: Law) -> Preset:
+    """What a law chose, as a preset."""
     fitting = {name: value for name, value in found.fitting.items() if name != "if_diverged"}
-    return Preset(found.layers, found.rule, **fitting), found.why
+    return Preset(found.layers, found.rule, **fitting)
 
 
 NAMES = ("auto", "camera", "nmnist", "sentences")

@@ -1,13 +1,49 @@
+import pytest
+from typer.testing import CliRunner
+
+from timesurf import SettingError
 from timesurf.bench import senses
+from timesurf.cli.app import app
 from timesurf.datasets import sentences
 
 
-def test_a_row_compares_the_default_with_counts_and_missing_files_are_passed_over(monkeypatch, tmp_path):
-    few = {"sentences": lambda folder, seed: senses.Split(sentences.make(40, seed=seed), sentences.make(10, seed=9))}
-    monkeypatch.setattr(senses, "SENSES", few | {"braille touch": senses.SENSES["braille touch"]})
+@pytest.fixture
+def few(monkeypatch):
+    """Forty sentences, and a data set whose file is missing."""
+    made = {"sentences": lambda folder, seed: senses.Split(sentences.make(40, seed=seed), sentences.make(20, seed=9))}
+    monkeypatch.setattr(senses, "SENSES", made | {"braille touch": senses.SENSES["braille touch"]})
+
+
+def test_a_row_compares_the_default_with_other_methods_and_missing_files_are_passed_over(few, tmp_path):
     said = []
     result = senses.run(tmp_path, 1, report=said.append)
     (row,) = result["senses"]
-    assert row["recordings"] == [40, 10]
-    assert all(0 <= row[name][0] <= 1 for name in ("default", "kept", "counts_1", "counts_8"))
+    assert row["recordings"] == [40, 20]
+    assert row["default"][0] >= 0.9  # two sentences that differ in one of six characters
+    assert row["default"][0] > row["preset"][0]  # which needs a thousand recordings
+    assert all(0 <= row[name][0] <= 1 for name in ("counts_1", "counts_8", "hots", "kept"))
+    assert row["why"][0][0].startswith("rhythm")
     assert any("braille_touch_1348.npz is not in" in text for text in said)
+
+
+def test_a_small_version_takes_few_recordings(few):
+    (row,) = senses.run(None, 2, only=["SENT"], methods=["counts_1"], small=20)["senses"]
+    assert row["recordings"] == [20, 10]
+    assert len(row["counts_1"]) == 2
+    assert "default" not in row
+
+
+@pytest.mark.parametrize("wrong", [{"methods": ["guessing"]}, {"only": ["smell"]}])
+def test_unknown_methods_and_data_sets_are_refused_with_those_that_exist(wrong):
+    with pytest.raises(SettingError, match=r"there are (default|sentences)"):
+        senses.run(None, 1, **wrong)
+
+
+def test_the_command_prints_a_row_per_data_set(few, tmp_path):
+    shown = CliRunner().invoke(
+        app,
+        ["bench", "senses", "--method", "counts_8", "--only", "sent", "--seeds", "1", "--json", str(tmp_path / "f")],
+    )
+    assert shown.exit_code == 0, shown.output
+    assert "sentences" in shown.output
+    assert (tmp_path / "f").is_file()

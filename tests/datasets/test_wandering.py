@@ -37,3 +37,24 @@ def test_pieces_hold_the_events_of_their_time_and_the_label_of_their_recording(t
     assert len(cut) == 2  # what is left over makes no piece
     assert cut.labels.tolist() == ["thing"] * 2
     assert cut[0].t.max() < 1_000_000 <= cut[1].t.min()
+
+
+def test_another_seed_draws_other_digits(monkeypatch):
+    """Thirty things per class, told apart by how long they last."""
+    labels = np.tile(wandering.CLASSES, 30)
+    t = np.stack([np.zeros(120, int), 1000 * np.arange(1, 121)], axis=1).ravel()
+    many = Recordings(
+        [np.zeros(240, int)] * 2, t, offsets=2 * np.arange(121), field=(3, 3), polarities=2, labels=labels
+    )
+    monkeypatch.setattr(wandering.digits, "load", lambda split: many)
+    monkeypatch.setattr(wandering, "_PER_CLASS", {"train": 1})
+    drawn = []
+    monkeypatch.setattr(wandering, "wander", lambda things, **how: drawn.append((things, how["seed"])) or things)
+    monkeypatch.setattr(wandering, "pieces", lambda recordings, length: recordings)
+    for seed in (0, 1, 1):
+        wandering.load("train", seed=seed)
+    first, second, again = drawn
+    assert first[0].t.tolist() == [0, 1000, 0, 2000, 0, 3000, 0, 4000]  # seed 0 takes the first of each class
+    assert second[0].labels.tolist() == list(wandering.CLASSES)
+    assert second[0].t.tolist() == again[0].t.tolist() != first[0].t.tolist()
+    assert [seed for _, seed in drawn] == [0, 2, 2]

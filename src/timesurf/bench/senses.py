@@ -1,26 +1,31 @@
-"""The default on many senses: trained as `timesurf train` does, nothing tuned, beside plain counts.
+"""The default on many senses: trained as `timesurf train` does, nothing tuned, beside simpler and older methods.
 
 Data sets that are made on the spot (sentences, simulated digits, wandering digits) are always there. Recordings of real
 sensors are read from a folder, where they are: the real N-MNIST thousand, POKER pips, spoken digits with one speaker
 left out, tones of a cochlea below 10 dB learned from those above, braille touch. A split is made once per seed.
+
+The methods: the default; logistic regression on plain counts in 1 and in 8 stretches of time; HOTS, that is histograms
+of the default's k-means layer, by logistic regression; the paper's preset; and, if asked for, the default after tuning.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.baselines import counts
+from timesurf import presets, tuning
+from timesurf.baselines import counts, hots
 from timesurf.datasets import digits, sentences, wandering
-from timesurf.errors import EventError
+from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.io import npz
-from timesurf.learning import split
+from timesurf.learning import split as splitting
 from timesurf.network import Network
 from timesurf.results import machine
 
@@ -37,7 +42,7 @@ class Split(NamedTuple):
 
 def _fold(recordings: Recordings, seed: int, folds: int) -> Split:
     """One of so many random folds, each with its share of every class."""
-    fold = split.folds(np.asarray(recordings.labels), folds, np.random.default_rng(0))
+    fold = splitting.folds(np.asarray(recordings.labels), folds, np.random.default_rng(0))
     return _by(recordings, fold == seed % folds)
 
 
@@ -65,7 +70,7 @@ def _digits(folder: Path | None, seed: int) -> Split:
 
 
 def _wandering(folder: Path | None, seed: int) -> Split:
-    return Split(wandering.load("train"), wandering.load("test"))
+    return Split(wandering.load("train", seed=seed), wandering.load("test", seed=seed))
 
 
 def _spoken(folder: Path | None, seed: int) -> Split:
@@ -91,17 +96,100 @@ SENSES: dict[str, Callable[[Path | None, int], Split]] = {
 }
 
 
+@dataclass
+class Measurement:
+    """One split of one data set: what the methods are given, and the default network, which some of them share."""
+
+    split: Split
+    seed: int
+    engine: str
+    minutes: float  # of tuning
+    network: Network | None = None
+    about: dict[str, Any] = field(default_factory=dict)  # further figures of the default
+
+
+def _default(of: Measurement) -> float:
+    """`timesurf train` without options."""
+    began = time.perf_counter()
+    of.network = Network.for_data(of.split.train, engine=of.engine, seed=of.seed).fit(of.split.train)
+    of.about["seconds"] = time.perf_counter() - began
+    figures = of.network.evaluate(of.split.test)
+    of.about |= {"kept": figures["kept"], "why": [] if of.network.law is None else list(of.network.law.why)}
+    return float(figures["recording_accuracy"])
+
+
+def _tuned(of: Measurement) -> float:
+    """`timesurf train --tune MINUTES`."""
+    train, options = of.split.train, {"engine": of.engine, "seed": of.seed}
+    found = tuning.tune(train, minutes=of.minutes, **options)  # type: ignore[arg-type]
+    of.about["tuning"] = found.why
+    preset, _ = presets.for_data(train, knobs=found.knobs, **options)  # type: ignore[arg-type]
+    return _accuracy(preset, of)
+
+
+def _preset(of: Measurement) -> float:
+    """The preset of the paper: that for sentences on their field, that for digits elsewhere."""
+    fits = of.split.train.field == (30, 5) and of.split.train.polarities == 1
+    return _accuracy(presets.named("sentences" if fits else "camera", len(of.split.train)), of)
+
+
+def _accuracy(preset: presets.Preset, of: Measurement) -> float:
+    train, test = of.split
+    network = preset.network(train, train.classes, of.seed, engine=of.engine)
+    network.fit(train, **preset.training(), if_diverged="back")
+    return float(network.evaluate(test)["recording_accuracy"])
+
+
+def _hots(of: Measurement) -> float:
+    """HOTS: how often each unit of the default's k-means layer won, by logistic regression."""
+    if of.network is None:
+        _default(of)
+    assert of.network is not None
+    if len(of.network.stages) == 1:
+        return float("nan")  # there is no layer of k-means
+    train, test = (hots.counts(of.network.transform(some, 0), places=False) for some in of.split)
+    classifier = hots.linear_classifier(of.seed).fit(train, np.asarray(of.split.train.labels))
+    return float(classifier.score(test, np.asarray(of.split.test.labels)))
+
+
+METHODS: dict[str, Callable[[Measurement], float]] = {
+    "default": _default,
+    "counts_1": lambda of: counts.classified(*of.split, 1),
+    "counts_8": lambda of: counts.classified(*of.split, 8),
+    "hots": _hots,
+    "preset": _preset,
+    "tuned": _tuned,
+}
+USUAL = tuple(name for name in METHODS if name != "tuned")
+
+
 def rows(
-    folder: Path | None, seeds: int, *, engine: str = "cpu", report: Report = lambda text: None
+    folder: Path | None,
+    seeds: int,
+    *,
+    only: Sequence[str] = (),
+    methods: Sequence[str] = USUAL,
+    small: int | None = None,
+    minutes: float = 5.0,
+    engine: str = "cpu",
+    report: Report = lambda text: None,
 ) -> Iterator[dict[str, Any]]:
-    """One row per data set that is there: accuracy of the default and of plain counts, for every seed.
+    """One row per data set that is there: the recording accuracy of every method, for every seed.
 
     Parameters
     ----------
     folder : Path, optional
         Where files of real recordings are.
     seeds : int
-        How many splits and networks per data set.
+        How many splits and networks per data set; a speaker or a fold each, where there are those.
+    only : sequence of str
+        Data sets whose name has one of these in it; none means all.
+    methods : sequence of str
+        Of `METHODS`.
+    small : int, optional
+        Learn from so many recordings at most and test on half as many, for a quick look.
+    minutes : float
+        Of the method "tuned".
     engine : str
         What computes.
     report : callable
@@ -110,31 +198,44 @@ def rows(
     Yields
     ------
     dict
-        "data", "recordings", "default", "counts_1", "counts_8" (one accuracy per seed each), "seconds", "why".
+        "data", "recordings"; per method one accuracy per seed; of the default "kept", "seconds" and "why".
     """
-    for name, make in SENSES.items():
-        row: dict[str, Any] = {"data": name, "default": [], "kept": [], "counts_1": [], "counts_8": [], "seconds": []}
+    if unknown := sorted(set(methods) - set(METHODS)):
+        raise SettingError(f"unknown method {', '.join(unknown)}: there are {', '.join(METHODS)}.")
+    chosen = [name for name in SENSES if not only or any(part.lower() in name.lower() for part in only)]
+    if not chosen:
+        raise SettingError(f"no data set is called {' or '.join(only)}: there are {', '.join(SENSES)}.")
+    for name in chosen:
+        row: dict[str, Any] = {"data": name, **{method: [] for method in methods}, "kept": [], "seconds": []}
         try:
             for seed in range(seeds):
-                train, test = make(folder, seed)
-                report(f"{name}, seed {seed}: training")
-                began = time.perf_counter()
-                network = Network.for_data(train, engine=engine, seed=seed).fit(train)
-                row["seconds"].append(time.perf_counter() - began)
-                figures = network.evaluate(test)
-                row["default"].append(figures["recording_accuracy"])
-                row["kept"].append(figures["kept"])
-                row["recordings"] = [len(train), len(test)]
-                row["why"] = [] if network.law is None else list(network.law.why)
-                for stretches in (1, 8):
-                    report(f"{name}, seed {seed}: counts in {stretches} stretches")
-                    row[f"counts_{stretches}"].append(counts.classified(train, test, stretches))
+                split = _small(SENSES[name](folder, seed), small, seed)
+                row["recordings"] = [len(split.train), len(split.test)]
+                of = Measurement(split, seed, engine, minutes)
+                for method in methods:
+                    report(f"{name}, seed {seed}: {method}")
+                    row[method].append(METHODS[method](of))
+                for figure, value in of.about.items():
+                    row.setdefault(figure, []).append(value)
         except EventError as error:
             report(str(error))
             continue
         yield row
 
 
-def run(folder: Path | None, seeds: int, *, engine: str = "cpu", report: Report = lambda text: None) -> dict[str, Any]:
-    """All rows, with the machine that they were measured on."""
-    return {"senses": list(rows(folder, seeds, engine=engine, report=report)), "machine": machine.describe(engine)}
+def _small(whole: Split, most: int | None, seed: int) -> Split:
+    """At most so many recordings to learn from, and half as many to test on."""
+    if most is None:
+        return whole
+    rng = np.random.default_rng(seed)
+    train, test = (
+        some[np.sort(rng.permutation(len(some))[: max(number, 1)])]
+        for some, number in zip(whole, (most, most // 2), strict=True)
+    )
+    return Split(train, test[np.flatnonzero(np.isin(np.asarray(test.labels), train.classes))])
+
+
+def run(folder: Path | None, seeds: int, **options: Any) -> dict[str, Any]:
+    """All rows, with the machine that they were measured on; options as in `rows`."""
+    engine = options.get("engine", "cpu")
+    return {"senses": list(rows(folder, seeds, **options)), "seeds": seeds, "machine": machine.describe(engine)}

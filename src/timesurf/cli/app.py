@@ -36,6 +36,7 @@ _BEFORE = {"kmeans": "first centroids by k-means", "quick": "first centroids by 
 _EVENTS_PER_REPORT = 1 << 22  # between two updates of a progress bar
 _LARGEST_CONFIG = 1 << 16  # bytes
 _REFUSAL: Any = typer.BadParameter.__mro__[2]  # ClickException, which typer does not name
+NETWORK = "timesurf.network"  # where a context keeps the table [network] of a file of settings
 _MOST_DOTS = 200  # the memory that tomllib takes for a name such as a.a.a.a grows with the square of its dots
 
 
@@ -105,6 +106,8 @@ def _configured(ctx: typer.Context, value: Path | None) -> Path | None:
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, thousands of digits, deeply nested brackets
         raise SettingError(f"{value} is not valid TOML: {error}") from error
     known = {parameter.name for parameter in ctx.command.params}
+    if "tune" in known and isinstance(settings.get("network"), dict):
+        ctx.meta[NETWORK] = settings.pop("network")  # layers, rule and training, as tuning printed them
     unknown = sorted(settings.keys() - known)
     if unknown:
         names = ", ".join(sorted(name for name in known if name and name not in ("help", "config")))

@@ -7,11 +7,12 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from timesurf.cli.app import (
+    NETWORK,
     Config,
     Dask,
     Data,
@@ -36,7 +37,7 @@ from timesurf.cli.preparing import fitted, for_training, prepares
 from timesurf.cli.using import figures, shown
 from timesurf.cli.wording import count
 from timesurf.errors import SettingError
-from timesurf.storage import lock
+from timesurf.storage import lock, toml
 from timesurf.storage.atomic import replacing
 
 Out = Annotated[Path, typer.Option("--out", help="File to write the changed model to.", dir_okay=False)]
@@ -73,6 +74,12 @@ def train(
     d: Annotated[float | None, typer.Option(help="How close to its border an event moves a threshold.")] = None,
     keep: Annotated[
         float | None, typer.Option(min=0.01, max=1, help="Share of events to keep; reached within 3 points.")
+    ] = None,
+    tune: Annotated[
+        float | None, typer.Option(min=0.01, help="Minutes to try neighbours of the settings that the data choose.")
+    ] = None,
+    tune_trials: Annotated[
+        int | None, typer.Option(min=1, help="Trials of tuning, in place of or beside minutes: then reproducible.")
     ] = None,
     if_diverged: Annotated[
         str,
@@ -117,11 +124,11 @@ def train(
     recordings = pieces.recordings
     parts = splitting.split(recordings, validation, held_out, seed, origin=None if every is None else pieces.origin)
     what = ctx.with_resource(spread(dask, engine))
-    settings, why = _settings(ctx.params, parts.learn, what)
+    settings, chosen = _settings(ctx, parts.learn, what)
     if dask is not None and settings.batch_size is None:
         raise SettingError("--dask spreads batches over workers, but this preset learns online: give --batch-size.")
     network = settings.network(recordings, recordings.classes, seed, engine=what)
-    network.why = why
+    network.law, network.why = chosen.law, chosen.why
     network.preparation = preparation
     choose(network.engine, network.stages)  # refuses an unknown engine before there is a folder
     ctx.with_resource(lock.held(run))
@@ -129,7 +136,8 @@ def train(
     began = time.perf_counter()
     stopped = _trained(network, parts, settings, ctx.params, run)
     about = {
-        "command": sys.argv, "config": _plain(ctx.params), "settings": settings.to_dict(), "why": why, "seed": seed,
+        "command": sys.argv, "config": _plain(ctx.params), "settings": settings.to_dict(), "seed": seed,
+        **chosen.about(),
         "data": {"name": data, "recordings": len(recordings), "events": int(recordings.counts.sum())},
         "seconds": time.perf_counter() - began, "stopped": stopped, "when": time.strftime("%Y-%m-%d %H:%M"),
     }  # fmt: skip
@@ -162,18 +170,38 @@ def _trained(network: Any, parts: Any, settings: Any, options: dict[str, Any], r
     return stopped
 
 
-def _settings(given: dict[str, Any], recordings: Any, engine: Any) -> tuple[Any, tuple[str, ...]]:
-    """The preset for these recordings to learn from, with what the options change; and why, where the data chose."""
-    from timesurf.presets import for_data, named
+class _Chosen(NamedTuple):
+    """What the data chose, if they did."""
+
+    law: Any = None
+    tuned: Any = None
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """The reasons, one line per choice."""
+        why: tuple[str, ...] = () if self.law is None else self.law.why
+        return why if self.tuned is None else (*why, self.tuned.why)
+
+    def about(self) -> dict[str, Any]:
+        """For the record of the run."""
+        return {"why": self.why} | ({} if self.tuned is None else {"tuning": self.tuned.to_dict()})
+
+
+def _settings(ctx: typer.Context, recordings: Any, engine: Any) -> tuple[Any, _Chosen]:
+    """The preset for these recordings to learn from, with what the options change; and what the data chose."""
+    from timesurf.presets import from_dict, named
     from timesurf.rule import RATES
 
-    why: tuple[str, ...] = ()
+    given, chosen = ctx.params, _Chosen()
     taus, units = taus_of(given["taus"]), given["units"]
-    if given["preset"] == "auto":
-        with console.status("Choosing settings from the data ..."):
-            settings, why = for_data(recordings, engine=engine, seed=given["seed"])
-        for line in why:
-            console.print(f"  {line}", highlight=False)
+    tunes = given["tune"] is not None or given["tune_trials"] is not None
+    if tunes and (given["preset"] != "auto" or NETWORK in ctx.meta):
+        raise SettingError("--tune starts from what the data choose: leave out --preset, and [network] in the config.")
+    if given["preset"] == "auto" or NETWORK in ctx.meta:
+        if NETWORK in ctx.meta:
+            settings = from_dict(ctx.meta[NETWORK])
+        else:
+            settings, chosen = _by_data(recordings, engine, given)
         layers = settings.layers
         if taus is not None:
             layers = tuple(replace(layer, tau=tau, feedback_tau=None) for layer, tau in zip(layers, taus, strict=False))
@@ -183,8 +211,37 @@ def _settings(given: dict[str, Any], recordings: Any, engine: Any) -> tuple[Any,
     else:
         settings = named(given["preset"], len(recordings), units=units or 32, taus=taus)
     rates = {name: given[name] for name in RATES if given[name] is not None}
-    chosen = {name: given[name] for name in ("passes", "batch_size", "keep") if given[name] is not None}
-    return replace(settings, rule=replace(settings.rule, **rates), **chosen), why
+    others = {name: given[name] for name in ("passes", "batch_size", "keep") if given[name] is not None}
+    return replace(settings, rule=replace(settings.rule, **rates), **others), chosen
+
+
+def _by_data(recordings: Any, engine: Any, given: dict[str, Any]) -> tuple[Any, _Chosen]:
+    """Settings from the recordings to learn from, tuned if that is wanted, and printed with the reasons."""
+    from timesurf import tuning
+    from timesurf.learning.law import LAW
+    from timesurf.presets import for_data
+
+    minutes, trials, tuned = given["tune"], given["tune_trials"], None
+    if minutes is not None or trials is not None:
+        with console.status("Tuning: what the data choose ...") as status:
+
+            def report(trial: tuning.Trial) -> None:
+                what = ", ".join(f"{name} x {value:g}" for name, value in trial.knobs.changed.items()) or "the law"
+                mark = "  best so far" if trial.best else ""
+                line = f"  trial {trial.number}: {trial.recording_accuracy:.1%}  {what}  ({trial.seconds:.0f} s){mark}"
+                console.print(line, highlight=False)
+                status.update(f"Tuning: trial {trial.number + 1} ...")
+
+            tuned = tuning.tune(
+                recordings, minutes=minutes, trials=trials, engine=engine, seed=given["seed"], report=report
+            )
+    with console.status("Choosing settings from the data ..."):
+        knobs = LAW if tuned is None else tuned.knobs
+        settings, law = for_data(recordings, engine=engine, seed=given["seed"], knobs=knobs)
+    chosen = _Chosen(law, tuned)
+    for line in chosen.why:
+        console.print(f"  {line}", highlight=False)
+    return settings, chosen
 
 
 def _again(settings: Any) -> dict[str, Any]:
@@ -234,6 +291,8 @@ def _finished(network: Any, parts: Any, about: dict[str, Any], model: Path, run:
     network.save(model)
     with replacing(run / "split.json") as file:
         file.write((json.dumps(parts.numbers) + "\n").encode())
+    with replacing(run / "settings.toml") as file:
+        file.write(toml.network(about["settings"]).encode())
     runs.write(run, runs.Run(about, network, parts.held_out))
     console.print(network, highlight=False)
     if accuracies := [line["validation_accuracy"] for line in network.history if "validation_accuracy" in line]:
@@ -247,6 +306,9 @@ def _finished(network: Any, parts: Any, about: dict[str, Any], model: Path, run:
         held = count(len(parts.held_out), "recording")
         console.print(f"On {held} held out, used for nothing else:", highlight=False)
         console.print(shown(result), highlight=False)
+    if about.get("tuning"):
+        console.print(f"To train with these settings again (--config {run / 'settings.toml'}):\n", highlight=False)
+        console.print(toml.network(about["settings"]), highlight=False, soft_wrap=True)
     wrote = "Stopped; the model so far is in" if about["stopped"] else "Model written to"
     console.print(f"{wrote} {model}, the run to {run}", highlight=False)
     say_next(f"timesurf evaluate {model} DATA", "on recordings that it has not seen")

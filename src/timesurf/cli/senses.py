@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -12,17 +12,31 @@ from rich.table import Table
 
 from timesurf.cli.app import Engine, Json, bench, check_writable, console, write_json
 
+TITLES = {
+    "default": "default", "counts_1": "counts", "counts_8": "counts, 8 stretches", "hots": "HOTS, histogram",
+    "preset": "paper's preset", "tuned": "tuned",
+}  # fmt: skip
+
 
 @bench.command("senses")
 def bench_senses(
     data: Annotated[
         Path | None, typer.Option(help="Folder with real recordings; default: $TIMESURF_DATA.", file_okay=False)
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Splits and networks per data set.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="Splits (folds, speakers) and networks per data set.")] = 3,
+    only: Annotated[list[str] | None, typer.Option(help="Only data sets with this in their name; repeatable.")] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="default, counts_1, counts_8, hots, preset or tuned; repeatable. Default: all but tuned."),
+    ] = None,
+    minutes: Annotated[float, typer.Option(min=0.01, help="Minutes of tuning, for the method tuned.")] = 5.0,
+    small: Annotated[
+        int | None, typer.Option(min=20, help="Learn from so many recordings at most: a quick look, no result.")
+    ] = None,
     engine: Engine = "cpu",
     json_file: Json = None,
 ) -> None:
-    """Train with default settings on every data set at hand, and compare with logistic regression on plain counts.
+    """Train with default settings on every data set at hand, beside plain counts, HOTS and the paper's preset.
 
     Example: timesurf bench senses --data recordings --json senses.json
     """
@@ -30,17 +44,26 @@ def bench_senses(
 
     check_writable(json_file)
     folder = data or (Path(os.environ["TIMESURF_DATA"]) if os.environ.get("TIMESURF_DATA") else None)
-    table = Table(title="Recording accuracy on recordings that chose nothing")
-    for column in ("data", "default", "+-", "counts", "counts, 8 stretches", "seconds"):
-        table.add_column(column, justify="left" if column == "data" else "right")
+    methods = tuple(method or senses.USUAL)
     with console.status("Measuring ...") as status:
-        result = senses.run(folder, seeds, engine=engine, report=lambda what: status.update(f"Measuring: {what} ..."))
-    for row in result["senses"]:
-        mine = np.array(row["default"])
-        error = mine.std(ddof=1) / len(mine) ** 0.5 if len(mine) > 1 else float("nan")
-        table.add_row(
-            row["data"], f"{mine.mean():.1%}", f"{error:.1%}", f"{np.mean(row['counts_1']):.1%}",
-            f"{np.mean(row['counts_8']):.1%}", f"{np.mean(row['seconds']):.0f}",
+        result = senses.run(
+            folder, seeds, only=only or (), methods=methods, minutes=minutes, small=small, engine=engine,
+            report=lambda what: status.update(f"Measuring: {what} ..."),
         )  # fmt: skip
-    console.print(table)
+    console.print(_table(result["senses"], methods))
     write_json(json_file, result)
+
+
+def _table(rows: list[dict[str, Any]], methods: tuple[str, ...]) -> Table:
+    """Means over the seeds, with the standard error of the first method."""
+    table = Table(title="Recording accuracy on recordings that chose nothing")
+    titles = [TITLES[name] for name in methods]
+    for column in ("data", titles[0], "+-", *titles[1:], "seconds"):
+        table.add_column(column, justify="left" if column == "data" else "right")
+    for row in rows:
+        mine = np.array(row[methods[0]])
+        error = mine.std(ddof=1) / len(mine) ** 0.5 if len(mine) > 1 else float("nan")
+        means = [f"{np.mean(row[name]):.1%}" for name in methods]
+        seconds = f"{np.mean(row['seconds']):.0f}" if row["seconds"] else ""
+        table.add_row(row["data"], means[0], f"{error:.1%}", *means[1:], seconds)
+    return table

@@ -26,13 +26,19 @@ _SECONDS = 4
 _SPEED = 60.0, 160.0  # pixels per second
 
 
-def load(split: str = "train") -> Recordings:
-    """Pieces of 1 s of wandering digits, labelled 0, 1, 4 or 7; the digits of the two splits are different ones."""
+def load(split: str = "train", *, seed: int = 0) -> Recordings:
+    """Pieces of 1 s of wandering digits, labelled 0, 1, 4 or 7; the digits of the two splits are different ones.
+
+    Each seed gives other ways and noise and, from 1 up, draws other digits; 0 takes the first.
+    """
     check_split(split)
     small = digits.load(split)
-    labels = np.asarray(small.labels)
-    chosen = np.concatenate([np.flatnonzero(labels == c)[: _PER_CLASS[split]] for c in CLASSES])
-    return pieces(wander(small[chosen], duration=f"{_SECONDS} s", seed=0 if split == "train" else 1), "1 s")
+    labels, order = np.asarray(small.labels), np.arange(len(small))
+    if seed:
+        order = np.random.default_rng(seed).permutation(order)
+    chosen = np.concatenate([order[labels[order] == c][: _PER_CLASS[split]] for c in CLASSES])
+    ways = 2 * seed + (0 if split == "train" else 1)
+    return pieces(wander(small[chosen], duration=f"{_SECONDS} s", seed=ways), "1 s")
 
 
 def wander(

@@ -17,7 +17,7 @@ from timesurf.learning.checkpoints import Checkpoints
 from timesurf.learning.divergence import IfDiverged, check_choice
 from timesurf.learning.schedule import Schedule
 from timesurf.learning.split import hold_out
-from timesurf.learning.start import Starting, begin, begin_last
+from timesurf.learning.start import Beginning, begin, begin_last
 from timesurf.learning.state import Trainee, TrainingState
 from timesurf.learning.trainer import Report, passes, shuffler
 from timesurf.modelfile import Described
@@ -48,13 +48,13 @@ class Training(TypedDict, total=False):
     progress: Report | None
 
 
-class Fitting(Starting, Training, total=False):
+class Fitting(Beginning, Training, total=False):
     """Keyword arguments of `Network.fit`."""
 
 
 def fit(network: Classifier, recordings: Recordings, settings: Fitting) -> None:
     """Start a network and train it in place; where there is a checkpoint to resume from, only train it."""
-    starting: dict[str, Any] = {name: value for name, value in settings.items() if name in Starting.__annotations__}
+    starting: dict[str, Any] = {name: value for name, value in settings.items() if name in Beginning.__annotations__}
     training: dict[str, Any] = {name: value for name, value in settings.items() if name not in starting}
     check(**training)  # before the start, which takes time
     checkpoints = training["checkpoints"] = Checkpoints.at(training.get("checkpoints"))

@@ -22,7 +22,7 @@ knows a data set, a sensor or a clock.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -51,6 +51,50 @@ LARGEST_FIELD = 1 << 22  # entries of the last layer, times classes
 
 
 @dataclass(frozen=True, slots=True)
+class Knobs:
+    """Factors of what the law chooses: 1 is the law itself, other numbers are its neighbours.
+
+    Attributes
+    ----------
+    window, units, tau : float
+        Of the hidden layer: side of the window, number of units, time constant.
+    places : float
+        Places per dimension that the last layer sees.
+    last_tau, temperature : float
+        Of the last layer.
+    alpha, passes : float
+        Of training.
+    units_per_class : int
+        Of the last layer.
+    """
+
+    window: float = 1.0
+    units: float = 1.0
+    tau: float = 1.0
+    places: float = 1.0
+    last_tau: float = 1.0
+    temperature: float = 1.0
+    alpha: float = 1.0
+    passes: float = 1.0
+    units_per_class: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what is no factor."""
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if not (isinstance(value, int | float) and 0 < value < math.inf):
+                raise SettingError(f"{each.name} = {value!r} must be a positive number: a factor of what is chosen.")
+
+    @property
+    def changed(self) -> dict[str, float]:
+        """Those that are not 1."""
+        return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) != 1}
+
+
+LAW = Knobs()
+
+
+@dataclass(frozen=True, slots=True)
 class Law:
     """What was chosen for some recordings.
 
@@ -64,16 +108,29 @@ class Law:
         Arguments of `Network.fit`: passes, batch_size, start and so on.
     why : tuple of str
         One line per choice, for people.
+    hidden : tuple of array
+        Centroids of the hidden layer, which its choice has found already.
     """
 
     layers: tuple[Layer, ...]
     rule: Rule
     fitting: dict[str, Any]
     why: tuple[str, ...]
+    hidden: tuple[Array, ...] = field(default=(), compare=False, repr=False)
+
+    def settings(self, layers: tuple[Layer, ...]) -> dict[str, Any]:
+        """Arguments of `Network.fit` for a network of these layers: what was found already is not computed again."""
+        same = layers[: len(self.hidden)] == self.layers[: len(self.hidden)]
+        return {**self.fitting, "hidden": self.hidden if same else ()}
 
 
 def law(
-    recordings: Recordings, *, engine: str | Engine = "cpu", threads: int | None = None, seed: int | None = 0
+    recordings: Recordings,
+    *,
+    engine: str | Engine = "cpu",
+    threads: int | None = None,
+    seed: int | None = 0,
+    knobs: Knobs = LAW,
 ) -> Law:
     """Choose a network and its training for recordings.
 
@@ -85,6 +142,8 @@ def law(
         What computes, on how many cores.
     seed : int, optional
         Draws the recordings that are looked at.
+    knobs : Knobs
+        Factors of what is chosen, for a neighbour of the law.
 
     Returns
     -------
@@ -111,36 +170,40 @@ def law(
     batch = int(np.clip(classes, 16, 64))
     rule = Rule(alpha=0.0, beta=0.0, gamma=0.0, delta=0.0, last="delta")
     fitting: dict[str, Any] = {
-        "passes": int(np.clip(round(16_000 / len(known)), 10, 60)),
+        "passes": max(round(knobs.passes * float(np.clip(round(16_000 / len(known)), 10, 60))), 1),
         "batch_size": batch,
         "decay": True,
         "start": "quick",
         "margin": math.inf,
-        "sample": max(500, 2 * classes),
+        "sample": int(np.clip(PROBED_EVENTS / events, 10 * classes, max(500, 10 * classes))),
         "if_diverged": "back",
     }
+    hidden: tuple[Array, ...] = ()
     if not sides:
-        tau = min(duration / 8, 16 * rest)
-        layers: tuple[Layer, ...] = (Full(tau=tau),)
+        tau = max(knobs.last_tau * min(duration / 8, 16 * rest), 1.0)
+        layers: tuple[Layer, ...] = (Full(tau=tau, units_per_class=knobs.units_per_class),)
         why.append(f"no places: a single layer on {known.polarities} polarities, tau {readable(tau)}")
         computes = choose(engine, stack(layers, known.field, known.polarities, classes))
         probed = _sample(known, rng)
         temperature = _temperature(_mean_surfaces(computes, probed, tau), class_numbers(known.classes, probed))
     else:
-        window = _window(known, sides, rest, why)
-        layers, temperature = _pooled(known, window, duration, engine, Options("float32", threads), rng, why)
-    alpha = 0.05 * min(1.0, classes / batch) / events
-    rule = replace(rule, alpha=(*[0.0] * (len(layers) - 1), alpha), temperature=temperature)
+        window = _window(known, sides, rest, knobs, why)
+        options = Options("float32", threads)
+        layers, temperature, hidden = _pooled(known, window, duration, engine, options, rng, knobs, why)
+    alpha = knobs.alpha * 0.05 * min(1.0, classes / batch) / events
+    rates = (*[0.0] * (len(layers) - 1), alpha)
+    rule = replace(rule, alpha=rates, temperature=knobs.temperature * temperature)
     passes = f"{fitting['passes']} passes over {len(known):,} recordings in batches of {batch}"
     why.append(f"training: alpha {alpha:.2g} per event, {passes}")
-    return Law(layers, rule, fitting, tuple(why))
+    return Law(layers, rule, fitting, tuple(why), hidden)
 
 
-def _window(recordings: Recordings, sides: list[int], rest: float, why: list[str]) -> Window:
+def _window(recordings: Recordings, sides: list[int], rest: float, knobs: Knobs, why: list[str]) -> Window:
     """The hidden layer, without a stride yet."""
     quarter = int(min(sides)) // 4
     most = 65 if len(sides) == 1 else 9 if len(sides) == 2 else 5
     size = int(np.clip(quarter + 1 - quarter % 2, 5, most))
+    size = 2 * round((knobs.window * size - 1) / 2) + 1
     while size > 1 and size ** len(sides) * recordings.polarities > LARGEST_SURFACE:
         size -= 2
     if recordings.polarities > LARGEST_SURFACE:
@@ -148,10 +211,11 @@ def _window(recordings: Recordings, sides: list[int], rest: float, why: list[str
             f"{recordings.polarities:,} polarities are too many for a default network (at most {LARGEST_SURFACE:,}): "
             "merge polarities, or give layers."
         )
-    units = 64 if len(sides) == 1 else 128
-    units = int(np.clip(int(recordings.counts.sum()) // 20, 1, units))
-    why.append(f"hidden layer: {units} units over {size} pixels per dimension, tau {readable(round(4 * rest))}")
-    return Window(size, units=units, tau=max(4 * rest, 1.0))
+    units = round(knobs.units * (64 if len(sides) == 1 else 128))
+    units = int(np.clip(int(recordings.counts.sum()) // 20, 1, max(units, 1)))
+    tau = max(knobs.tau * 4 * rest, 1.0)
+    why.append(f"hidden layer: {units} units over {size} pixels per dimension, tau {readable(round(tau))}")
+    return Window(size, units=units, tau=tau)
 
 
 def _pooled(
@@ -161,9 +225,10 @@ def _pooled(
     engine: str | Engine,
     options: Options,
     rng: np.random.Generator,
+    knobs: Knobs,
     why: list[str],
-) -> tuple[tuple[Layer, ...], float]:
-    """Hidden and last layer with the stride between them, and the temperature of the last."""
+) -> tuple[tuple[Layer, ...], float, tuple[Array, ...]]:
+    """Hidden and last layer with the stride between them, the temperature of the last, the centroids of the hidden."""
     classes = len(known.classes)
     stages = stack([window, Full(tau=1)], known.field, known.polarities, classes)
     computes = choose(engine, stages)
@@ -175,12 +240,12 @@ def _pooled(
     fine = emitted(computes, stages[:1], hidden, some, options, 0)
     best: tuple[float, Strides, float, float] | None = None
     tried = []
-    for stride in _strides(known.field):
+    for stride in _strides(known.field, knobs.places):
         coarse = _divided(fine, stride)
         if math.prod(coarse.field) * coarse.polarities * classes > LARGEST_FIELD and stride != "field":
             continue
         rests = intervals(coarse.entries(), coarse.t, coarse.counts)
-        tau = min(duration / 8, 16 * float(rests.mean())) if len(rests) else duration / 8
+        tau = knobs.last_tau * (min(duration / 8, 16 * float(rests.mean())) if len(rests) else duration / 8)
         means = _mean_surfaces(computes, coarse, tau)
         accuracy = cross_validated(means, label, rng)
         tried.append(f"{_named(stride)} {accuracy:.1%}")
@@ -189,7 +254,8 @@ def _pooled(
     assert best is not None
     _, stride, tau, temperature = best
     why.append(f"stride: {_named(stride)} (probe: {', '.join(tried)}); last layer: tau {readable(round(tau))}")
-    return (replace(window, stride=stride), Full(tau=max(tau, 1.0))), temperature
+    last = Full(tau=max(tau, 1.0), units_per_class=knobs.units_per_class)
+    return (replace(window, stride=stride), last), temperature, (centroids,)
 
 
 def _sample(known: Recordings, rng: np.random.Generator) -> Recordings:
@@ -207,11 +273,11 @@ def _sample(known: Recordings, rng: np.random.Generator) -> Recordings:
     return known[np.sort(order[: max(enough, least)])]
 
 
-def _strides(field: tuple[int, ...]) -> list[Strides]:
+def _strides(field: tuple[int, ...], finer: float = 1.0) -> list[Strides]:
     """Strides to try, from fine to coarse."""
-    places = PLACES.get(len([n for n in field if n > 1]), 4)
+    places = finer * PLACES.get(len([n for n in field if n > 1]), 4)
     found: list[Strides] = []
-    for each in (places, places // 3):
+    for each in (places, max(places // 3, 1)):
         stride = tuple(max(1, round(n / each)) for n in field)
         if stride not in found:
             found.append(stride)

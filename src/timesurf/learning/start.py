@@ -50,6 +50,12 @@ class Starting(TypedDict, total=False):
     sample: int
 
 
+class Beginning(Starting, total=False):
+    """Keyword arguments of `begin`."""
+
+    hidden: Sequence[Array]  # centroids of the lowest layers, where they are known already
+
+
 def begin(
     network: Trainee,
     recordings: Recordings,
@@ -58,12 +64,15 @@ def begin(
     zeta: float = 0.1,
     margin: float = 1.4,
     sample: int = 20,
+    hidden: Sequence[Array] = (),
 ) -> None:
     """Give a network its first parameters, and forget its history."""
     label, rng = network.class_numbers(recordings), np.random.default_rng(network.seed)
     batch = sample_of(recordings, label, sample, rng, network.stages[-1].units_per_class)
     engine, stages = choose(network.engine, network.stages), network.stages
-    network.parameters = initialise(engine, stages, batch, rng, start=start, zeta=zeta, margin=margin)
+    network.parameters = initialise(
+        engine, stages, batch, rng, start=start, zeta=zeta, margin=margin, hidden=() if start == "mean" else hidden
+    )
     network.history = []
 
 
@@ -87,6 +96,7 @@ def initialise(
     start: Start,
     zeta: float,
     margin: float,
+    hidden: Sequence[Array] = (),
 ) -> Parameters:
     """First parameters of a network.
 
@@ -100,6 +110,8 @@ def initialise(
         Draws the noise of "mean" and the surfaces of "kmeans".
     start, zeta, margin
         See the equations of this module.
+    hidden : sequence of array
+        Centroids of the lowest layers, where they are known already.
 
     Returns
     -------
@@ -110,8 +122,12 @@ def initialise(
     parameters = Parameters()
     for k, stage in enumerate(stages):
         units = range(stage.units)
+        known = k < len(hidden)
         parameters = with_layer(
-            parameters, first_centroids(engine, stages, k, parameters, batch, rng, start, units, zeta)
+            parameters,
+            hidden[k].copy()
+            if known
+            else first_centroids(engine, stages, k, parameters, batch, rng, start, units, zeta),
         )
     if margin < math.inf and len(stages) > 1:
         trace = hidden_trace(engine, stages, parameters, batch)

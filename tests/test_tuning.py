@@ -1,0 +1,120 @@
+"""Tuning: never worse than the law on the recordings held out, the same again by seed, and given back as a config."""
+
+import json
+import tomllib
+
+import numpy as np
+import pytest
+
+from timesurf import EventError, SettingError, tuning
+from timesurf.cli.app import app
+from timesurf.datasets import sentences
+from timesurf.io import npz
+from timesurf.learning.law import LAW, Knobs, law
+from timesurf.presets import for_data, from_dict
+from timesurf.storage import toml
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """Trials decide as scripted: (what is asked for, share of the recordings that is right)."""
+    asked = []
+
+    def scripted(script):
+        def right(learn, judge, label, knobs, *rest):
+            asked.append(knobs)
+            share = script.get(tuple(knobs.changed.items()), 0.5)
+            return np.arange(len(label)) < round(share * len(label))
+
+        monkeypatch.setattr(tuning, "_right", right)
+        return asked
+
+    return scripted
+
+
+def test_the_law_comes_first_and_stays_where_nothing_is_better(answers):
+    asked = answers({})
+    found = tuning.tune(sentences.make(40), trials=5)
+    assert asked[0] == LAW
+    assert (found.knobs, len(found.trials)) == (LAW, 5)
+    assert [trial.best for trial in found.trials] == [True, False, False, False, False]
+    assert "nothing was clearly better" in found.why
+
+
+def test_what_helps_is_kept_and_tried_again_in_the_same_direction(answers):
+    (name, by), *_ = tuning.STEPS
+    asked = answers({((name, by),): 0.9, ((name, by * by),): 0.4})
+    found = tuning.tune(sentences.make(40), trials=4)
+    assert found.knobs == Knobs(**{name: by})
+    assert asked[2] == Knobs(**{name: by * by})
+    second, factor = tuning.STEPS[1]
+    assert asked[3] == Knobs(**{name: by, second: factor})  # from the best, not from the last
+    assert f"{name} x {by:g}: 50.0% -> 91.7%" in found.why
+
+
+def test_a_little_luck_changes_nothing(answers):
+    (name, by), *_ = tuning.STEPS
+    answers({((name, by),): 7 / 12})  # one recording of 12 more
+    found = tuning.tune(sentences.make(40), trials=2)
+    assert found.held_out == 12
+    assert found.knobs == LAW
+
+
+def test_all_steps_end_it_without_a_limit_reached(answers):
+    asked = answers({})
+    assert len(tuning.tune(sentences.make(40), minutes=60).trials) == len(asked) == 1 + len(tuning.STEPS)
+
+
+def test_no_trial_starts_that_would_end_too_late(answers, monkeypatch):
+    clock = iter(range(0, 10_000, 10))  # every look at the clock is 10 s later
+    monkeypatch.setattr(tuning.time, "perf_counter", lambda: float(next(clock)))
+    answers({})
+    assert len(tuning.tune(sentences.make(40), minutes=1).trials) == 2
+
+
+@pytest.mark.parametrize("limits", [{}, {"minutes": 0}, {"trials": 0}])
+def test_tuning_needs_an_end(limits):
+    with pytest.raises(SettingError, match="Tuning needs"):
+        tuning.tune(sentences.make(4), **limits)
+
+
+def test_tuning_needs_recordings_to_compare_on():
+    with pytest.raises(EventError, match="two labelled recordings"):
+        tuning.tune(sentences.make(2, seed=0), trials=1)
+
+
+def test_a_knob_is_a_positive_factor():
+    with pytest.raises(SettingError, match="tau = 0"):
+        Knobs(tau=0)
+
+
+@pytest.mark.parametrize(("name", "of"), [("tau", 0), ("last_tau", 1)])
+def test_a_knob_turns_what_it_names(name, of):
+    data = sentences.make(20, seed=0)
+    one, other = law(data, seed=0), law(data, seed=0, knobs=Knobs(**{name: 2.0}))
+    assert other.layers[of].tau == pytest.approx(2 * one.layers[of].tau)
+    assert other.layers[1 - of].tau == pytest.approx(one.layers[1 - of].tau, rel=0.5)
+
+
+def test_settings_come_back_from_their_toml():
+    preset, _ = for_data(sentences.make(20, seed=0), seed=0)
+    assert from_dict(tomllib.loads(toml.network(preset.to_dict()))["network"]) == preset
+
+
+def test_train_tunes_and_takes_its_choice_back(tmp_path, capsys):
+    data, model, run = tmp_path / "some.npz", tmp_path / "a.tsf", tmp_path / "a.tsf.run"
+    npz.write(data, sentences.make(60, seed=0))
+    quick = ["--passes", "2", "--seed", "1"]
+    app(["train", str(data), "--model", str(model), "--tune-trials", "2", *quick], standalone_mode=False)
+    said = capsys.readouterr().out
+    assert "trial 1:" in said
+    assert "[network]" in said
+    about = json.loads((run / "run.json").read_text())
+    assert len(about["tuning"]["trials"]) == 2
+    again = tmp_path / "b.tsf"
+    arguments = ["train", str(data), "--model", str(again), "--config", str(run / "settings.toml"), *quick]
+    app(arguments, standalone_mode=False)
+    other = json.loads((tmp_path / "b.tsf.run" / "run.json").read_text())
+    assert other["settings"] == about["settings"]
+    with pytest.raises(SettingError, match="--tune starts from"):
+        app([*arguments, "--tune", "1"], standalone_mode=False)
