@@ -58,11 +58,22 @@ def test_every_field_gets_a_network_that_runs(field):
     assert len(network.law.why) >= 2
 
 
-@pytest.mark.parametrize(("classes", "recordings", "events"), [(1, 4, 30), (2, 2, 30), (10, 10, 1), (40, 40, 5)])
+@pytest.mark.parametrize(
+    ("classes", "recordings", "events"), [(1, 4, 30), (2, 2, 30), (10, 10, 1), (40, 40, 5), (1000, 1000, 6)]
+)
 def test_few_recordings_and_few_events_give_a_network_too(classes, recordings, events):
     data = flashes((10, 10), classes=classes, recordings=recordings, events=events)
     network = Network.for_data(data, seed=0).fit(data, passes=1)
     assert network.infer(data).votes.shape == (recordings, classes)
+
+
+def test_what_the_choice_has_found_is_not_computed_again():
+    data = flashes((20, 20))
+    network = Network.for_data(data, seed=0).fit(data, passes=1)
+    assert np.array_equal(network.parameters[0].centroids, network.law.hidden[0])
+    other = Network([Window(3, units=4, tau=100), Full(tau=100)], data.field, 1, data.classes, seed=0)
+    other.law = network.law  # of other layers: nothing of it fits
+    assert other.fit(data, passes=1).parameters[0].centroids.shape == (4, 3, 3, 1)
 
 
 def test_too_many_polarities_are_refused_with_the_way_out():
@@ -119,8 +130,11 @@ def test_a_probe_finds_what_separates_classes_and_nothing_in_noise():
     rng = np.random.default_rng(0)
     label = np.arange(200) % 4
     noise = rng.normal(size=(200, 30))
-    assert cross_validated(noise + 3 * np.eye(30)[label], label, rng) > 0.8
-    assert cross_validated(noise, label, rng) < 0.45
+    assert cross_validated(noise + 3 * np.eye(30)[label], label, rng).accuracy > 0.8
+    assert cross_validated(noise, label, rng).accuracy < 0.45
+    wide, narrow = (cross_validated(noise + by * np.eye(30)[label], label, rng) for by in (40, 20))
+    assert wide.accuracy == narrow.accuracy == 1
+    assert wide.error < narrow.error < cross_validated(noise, label, rng).error
 
 
 @pytest.mark.parametrize(("mine", "better"), [(0.5, False), (0.54, False), (0.61, True)])

@@ -9,8 +9,9 @@ Times are multiples of the rhythm of the recordings, sizes follow from their fie
     tau               4 x own interval: an edge and its wake, not the whole past
     places            about 16 per dimension in 1-D, 12 in 2-D, 6 in 3-D: stride = field / places
     coarser strides   a third of the places, or none (stride="field"), only if a probe is clearly better with them
-    tau of the last   1/8 of a recording, at most 16 x the mean interval of the layer's own entries
-    temperature       8 / mean squared distance between the classes' mean surfaces
+    tau of the last   1/8 of a recording, at most 16 x the mean interval of the layer's own entries; 1/4 or 1/16 of
+                      that, if a probe errs clearly less with it
+    temperature       20 / mean squared distance between the classes' mean surfaces
     alpha             0.05 per recording, spread over its events; less where a batch has more recordings than classes
     batch             one recording per class, 16 to 64
     passes            16,000 recordings in all, 10 to 60 passes
@@ -33,7 +34,7 @@ from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.inference import class_numbers, emitted
 from timesurf.layers import Full, Layer, Window, stack
-from timesurf.learning.probe import clearly_better, cross_validated
+from timesurf.learning.probe import Probed, clearly_better, cross_validated
 from timesurf.learning.rhythm import intervals
 from timesurf.learning.start import first_centroids, mean_surface, with_layer
 from timesurf.rule import Rule
@@ -46,6 +47,8 @@ LOOKED_AT = 100  # recordings: enough for a median interval
 PROBED = 400  # recordings: ridge regression takes their number cubed
 PROBED_EVENTS = 3_000_000  # as many recordings as hold so many events
 PLACES = {1: 16, 2: 12, 3: 6}  # per dimension
+SHORTER = (1, 4, 16)  # parts of the longest tau of the last layer
+CLEARLY = 0.9  # of the error of a longer tau that a shorter one must stay below
 LARGEST_SURFACE = 1 << 12  # entries that a hidden unit may look at
 LARGEST_FIELD = 1 << 22  # entries of the last layer, times classes
 
@@ -238,21 +241,27 @@ def _pooled(
     centroids = first_centroids(computes, stages, 0, Parameters(), batch, rng, "quick", range(window.units or 1), 0.0)
     hidden = with_layer(Parameters(), centroids)
     fine = emitted(computes, stages[:1], hidden, some, options, 0)
-    best: tuple[float, Strides, float, float] | None = None
+    folds = int(rng.integers(2**31))  # the same for all that is compared
+    best: tuple[Probed, float, float, Strides] | None = None
     tried = []
     for stride in _strides(known.field, knobs.places):
         coarse = _divided(fine, stride)
         if math.prod(coarse.field) * coarse.polarities * classes > LARGEST_FIELD and stride != "field":
             continue
         rests = intervals(coarse.entries(), coarse.t, coarse.counts)
-        tau = knobs.last_tau * (min(duration / 8, 16 * float(rests.mean())) if len(rests) else duration / 8)
-        means = _mean_surfaces(computes, coarse, tau)
-        accuracy = cross_validated(means, label, rng)
-        tried.append(f"{_named(stride)} {accuracy:.1%}")
-        if best is None or clearly_better(accuracy, best[0], len(label)):
-            best = accuracy, stride, tau, _temperature(means, label)
+        longest = min(duration / 8, 16 * float(rests.mean())) if len(rests) else duration / 8
+        found: tuple[Probed, float, float] | None = None
+        for tau in (knobs.last_tau * longest / by for by in SHORTER):
+            means = _mean_surfaces(computes, coarse, tau)
+            probed = cross_validated(means, label, np.random.default_rng(folds))
+            if found is None or probed.error < CLEARLY * found[0].error:
+                found = probed, tau, _temperature(means, label)
+        assert found is not None
+        tried.append(f"{_named(stride)} {found[0].accuracy:.1%}")
+        if best is None or clearly_better(found[0].accuracy, best[0].accuracy, len(label)):
+            best = *found, stride
     assert best is not None
-    _, stride, tau, temperature = best
+    _, tau, temperature, stride = best
     why.append(f"stride: {_named(stride)} (probe: {', '.join(tried)}); last layer: tau {readable(round(tau))}")
     last = Full(tau=max(tau, 1.0), units_per_class=knobs.units_per_class)
     return (replace(window, stride=stride), last), temperature, (centroids,)
@@ -313,7 +322,7 @@ def _mean_surfaces(engine: Engine, recordings: Recordings, tau: float) -> Array:
 
 
 def _temperature(means: Array, label: Array) -> float:
-    """8 / mean squared distance between the mean surfaces of two classes."""
+    """20 / mean squared distance between the mean surfaces of two classes."""
     of_class = np.array([means[label == c].mean(axis=0) for c in np.unique(label)])
     apart = 2 * float(((of_class - of_class.mean(axis=0)) ** 2).sum(axis=1).mean())
-    return float(np.clip(8 / max(apart, 1e-12), 1e-6, 1e6))
+    return float(np.clip(20 / max(apart, 1e-12), 1e-6, 1e6))
