@@ -86,7 +86,7 @@ def compare(
         "winners": (same / np.maximum(both, 1)).tolist(), "passed": agreed / events,
         "decisions": float((found == expected).mean()), "kept": output / events, "network_kept": kept / events,
         "events_per_second": events / max(seconds, 1e-9), "ram": cost.ram(model), "constants": cost.constants(model),
-        "code": code, "compiler": compiler(),
+        "code": code, "compiler": Path(compiler()).name,
     }  # fmt: skip
     label = None if recordings.labels is None else network.class_numbers(recordings)
     if label is not None and (label >= 0).any():
