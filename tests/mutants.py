@@ -90,7 +90,7 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     "engines/cpu/engine.py": ["tests/engines/cpu/test_*edges.py", "tests/engines/cpu/test_[ew]*.py"],
     "engines/cpu/*": ["tests/engines/test_edges*.py", "tests/engines/test_against*.py"],
     "live/session.py": ["tests/live/test_session_edges.py", "tests/live/test_ties*.py", "tests/live/test_session.py"],
-    "live/one_by_one.py": ["tests/live/test_session_edges.py", "tests/live/test_intake*.py"],
+    "live/one_by_one.py": ["tests/live/test_one_by_one*.py"],
     "live/early.py": ["tests/live/test_early*.py"],
     "live/intake.py": ["tests/live/test_session_edges.py", "tests/live/test_intake*.py"],
     "live/*": ["tests/live/test_backlog_edges.py", "tests/live/test_backlog.py"],
