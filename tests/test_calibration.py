@@ -183,3 +183,8 @@ def test_an_outcome_without_evidence_is_decided_by_votes(delta):
     assert outcome.evidence is None
     assert np.array_equal(twin.decide(outcome).classes, metrics.decide(outcome.votes).classes)
     assert twin.calibrated(outcome) == delta.calibration["votes"]
+
+
+def test_no_prior_is_the_first_candidate_and_each_other_is_larger():
+    assert calibration._PRIORS[0] == 0
+    assert (np.diff(calibration._PRIORS) > 0).all()
