@@ -9,7 +9,7 @@ import pytest
 from timesurf import Full, Recordings, SettingError, Window, engines
 from timesurf.learning import law as settings
 from timesurf.learning import split
-from timesurf.learning.law import law
+from timesurf.learning.law import LAW, law
 from timesurf.learning.probe import PENALTIES, clearly_better, cross_validated
 from timesurf.learning.rhythm import intervals
 
@@ -34,7 +34,7 @@ def test_a_network_without_places_by_hand():
     assert found.layers == (Full(tau=min(duration / 8, 16 * rest)),)
     assert found.rule.alpha == (pytest.approx(0.05 * 2 / 16 / events),)
     assert (found.rule.beta, found.rule.gamma, found.rule.delta, found.rule.last) == (0, 0, 0, "delta")
-    assert found.rule.temperature == pytest.approx(16 / 2)  # the classes' mean surfaces are (1, 0) and (0, 1)
+    assert found.rule.temperature == pytest.approx(40 / 2)  # the classes' mean surfaces are (1, 0) and (0, 1)
     assert found.fitting == {
         "passes": 60, "batch_size": 16, "decay": True, "start": "quick", "margin": math.inf, "sample": 500,
         "if_diverged": "back",
@@ -48,7 +48,7 @@ def test_a_long_recording_has_the_memory_of_sixteen_intervals():
 
 
 def test_recordings_of_one_event_have_a_duration_and_a_rest():
-    assert law(regular([1, 1], [0, 1]), seed=0).layers == (Full(tau=1 / 8),)
+    assert law(regular([1, 1], [0, 1]), seed=0).layers == (Full(tau=1.0),)
     apart = regular([2, 2], [0, 1], step=800)
     alone = Recordings([], apart.t, [0, 1, 0, 1], apart.offsets, field=(), polarities=2, labels=[0, 1])
     assert "fires every 80 us, a recording lasts 800 us" in law(alone, seed=0).why[0]
@@ -63,7 +63,7 @@ def test_silent_and_unlabelled_recordings_change_no_setting():
 
 @pytest.mark.parametrize(
     ("recordings", "classes", "passes", "batch", "sample"),
-    [(400, 2, 40, 16, 500), (1700, 2, 10, 16, 500), (40, 20, 60, 20, 500), (300, 300, 53, 64, 600)],
+    [(400, 2, 40, 16, 500), (1700, 2, 10, 16, 500), (40, 20, 60, 20, 500), (300, 300, 53, 64, 3000)],
 )
 def test_batches_passes_and_rates_follow_from_how_many_there_are(
     monkeypatch, recordings, classes, passes, batch, sample
@@ -88,12 +88,12 @@ def test_batches_passes_and_rates_follow_from_how_many_there_are(
 )  # fmt: skip
 def test_a_window_is_a_quarter_of_the_field(sides, polarities, size):
     few = SimpleNamespace(polarities=polarities, counts=np.array([19, 40]))
-    assert settings._window(few, sides, 100.0, []) == Window(size, units=2, tau=400.0)
+    assert settings._window(few, sides, 100.0, LAW, []) == Window(size, units=2, tau=400.0)
 
 
 def test_more_polarities_than_a_unit_can_look_at_are_refused():
     with pytest.raises(SettingError, match="at most 4,096"):
-        settings._window(SimpleNamespace(polarities=4097, counts=np.array([99])), [30, 30], 1.0, [])
+        settings._window(SimpleNamespace(polarities=4097, counts=np.array([99])), [30, 30], 1.0, LAW, [])
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_more_polarities_than_a_unit_can_look_at_are_refused():
 )
 def test_units_are_a_twentieth_of_the_events_at_most(events, sides, units):
     some = SimpleNamespace(polarities=1, counts=np.array([events]))
-    assert settings._window(some, [20] * sides, 0.1, []) == Window(5, units=units, tau=1.0)
+    assert settings._window(some, [20] * sides, 0.1, LAW, []) == Window(5, units=units, tau=1.0)
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_mean_surfaces_are_over_events_and_the_whole_field():
     np.testing.assert_allclose(short[0], [(1 + math.exp(-10)) / 2, 0.5, 0], rtol=1e-6)  # 1 us at least
 
 
-@pytest.mark.parametrize(("apart", "temperature"), [(2.0, 4.0), (0.0, 1e6), (1e5, 1e-6)])
-def test_the_temperature_is_sixteen_by_the_squared_distance_of_two_classes(apart, temperature):
+@pytest.mark.parametrize(("apart", "temperature"), [(2.0, 10.0), (0.0, 1e6), (1e5, 1e-6)])
+def test_the_temperature_is_forty_by_the_squared_distance_of_two_classes(apart, temperature):
     means = np.array([[1.0, 1], [apart, 0], [-1, 1], [apart, 2]])  # class 0 is at (0, 1), class 1 at (apart, 1)
     assert settings._temperature(means, np.array([0, 1, 0, 1])) == pytest.approx(temperature)
 
@@ -205,24 +205,27 @@ def test_a_probe_is_ridge_regression_on_folds_left_out():
     centred = surfaces - surfaces.mean(axis=0)
     kernel = centred @ centred.T
     kernel *= len(label) / np.trace(kernel)
-    target, accuracy = np.eye(6)[label], []
+    target, accuracy, error = np.eye(6)[label][:, [0, 2, 5]] - 1 / 3, [], []
     for penalty in PENALTIES:
-        right = 0
+        right = off = 0
         for k in range(5):
             learn, test = fold != k, fold == k
             ridge = kernel[learn][:, learn] + penalty * learn.sum() * np.eye(learn.sum())
-            scores = kernel[test][:, learn] @ np.linalg.solve(ridge, target[learn] - 1 / 3)
-            right += (scores[:, [0, 2, 5]].argmax(axis=1) == label[test] // 2).sum()
+            scores = kernel[test][:, learn] @ np.linalg.solve(ridge, target[learn])
+            right += (scores.argmax(axis=1) == label[test] // 2).sum()
+            off += ((scores - target[test]) ** 2).sum()
         accuracy.append(right / len(label))
+        error.append(off / (target**2).sum())
     assert len(set(accuracy)) > 2
     assert PENALTIES == (1e-4, 1e-3, 1e-2, 1e-1)
-    assert cross_validated(surfaces, label, np.random.default_rng(1)) == max(accuracy)
+    found = cross_validated(surfaces, label, np.random.default_rng(1))
+    assert found == (max(accuracy), pytest.approx(min(error)))
 
 
 def test_a_probe_survives_what_it_cannot_learn_from():
     rng = np.random.default_rng(0)
-    assert cross_validated(np.ones((1, 3)), np.array([0]), rng) == 0  # nothing is left to learn from
-    assert cross_validated(np.ones((10, 3)), np.zeros(10, int), rng) == 1
+    assert cross_validated(np.ones((1, 3)), np.array([0]), rng).accuracy == 0  # nothing is left to learn from
+    assert cross_validated(np.ones((10, 3)), np.zeros(10, int), rng).accuracy == 1
 
 
 @pytest.mark.parametrize(
