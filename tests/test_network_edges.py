@@ -8,7 +8,7 @@ import pytest
 from timesurf import EventError, Full, Network, Recordings, Rule, SettingError, Tile, Window, engines, inference
 from timesurf.datasets import sentences
 from timesurf.engines import Options
-from timesurf.learning.law import Law
+from timesurf.learning.law import LAW, Law
 from timesurf.presets import SENTENCES
 
 DATA = sentences.make(6, seed=0, duration="300 us")
@@ -126,7 +126,7 @@ def test_what_is_asked_for_goes_before_what_the_data_chose(monkeypatch):
     one.fit(DATA, passes=3)
     one.law = Law((), Rule(), {"passes": 9, "decay": True}, ())
     one.fit(DATA, passes=3)
-    assert asked == [{"passes": 3}, {"passes": 3, "decay": True}]
+    assert asked == [{"passes": 3}, {"passes": 3, "decay": True, "hidden": ()}]
 
 
 def test_a_choice_from_the_data_knows_engine_threads_and_seed(monkeypatch):
@@ -138,7 +138,7 @@ def test_a_choice_from_the_data_knows_engine_threads_and_seed(monkeypatch):
 
     monkeypatch.setattr("timesurf.network.law", law)
     one = Network.for_data(DATA, seed=4, threads=1, dtype="float64")
-    assert seen == {"seed": 4, "threads": 1}
+    assert seen == {"seed": 4, "threads": 1, "knobs": LAW}
     assert (one.layers, one.rule, one.dtype, one.law.layers) == (
         (Full(tau=5),),
         Rule(alpha=(0.25,)),
