@@ -136,3 +136,13 @@ def test_the_command_writes_checks_and_reports(network, any_cc, tmp_path, monkey
     figures = json.loads((tmp_path / "f.json").read_text())
     assert figures["recordings"] == 4
     assert figures["ram"] < 16 << 10
+
+
+def test_the_header_names_what_has_to_be_done_with_events_first(network):
+    from timesurf.export.source import texts
+    from timesurf.transforms.preparation import Preparation
+
+    assert "prepared" not in texts(export.prepared(network, "net")).header
+    other = network.twin(network.snapshot())
+    other.preparation = Preparation(denoise="2 ms")
+    assert str(other.preparation) in " ".join(texts(export.prepared(other, "net")).header.split())

@@ -54,6 +54,8 @@ def export(
         made = exports.prepared(network, prefix, numbers=numbers, learn=learn, calibration=sample)
         header, source = exports.write(made, out)
     console.print(f"{header} and {source} written", highlight=False)
+    if made.preparation:
+        console.print(f"The C takes events that are already prepared: {made.preparation}.", highlight=False)
     if check is not None:
         from timesurf.export import check as checks
 

@@ -66,7 +66,8 @@ def prepared(
     layers = plans(network.stages, network.parameters, learn=learn)
     usage = [None] * len(layers) if calibration is None else usages(network, layers, calibration)
     weights = [kind.weights(*about) for about in zip(layers, network.parameters, usage, strict=True)]
-    return Model(checked_name(name), tuple(map(str, network.classes)), layers, weights, kind, learning)
+    preparation = str(network.preparation) if network.preparation.changes else ""
+    return Model(checked_name(name), tuple(map(str, network.classes)), layers, weights, kind, learning, preparation)
 
 
 def write(model: Model, folder: str | Path) -> tuple[Path, Path]:

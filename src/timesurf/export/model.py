@@ -47,6 +47,7 @@ class Model:
     weights: list[Weights]
     numbers: Numbers
     learning: Learning | None = None  # the numbers of C that learns
+    preparation: str = ""  # of events, before the network sees them; empty: none
 
     @property
     def coordinates(self) -> tuple[str, ...]:

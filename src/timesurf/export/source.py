@@ -112,6 +112,7 @@ def _header(model: Model) -> str:
         "header.h", title=title(model), version=__version__, name=name, NAME=name.upper(), numbers=model.numbers.name,
         learns=", learns" if model.learning else "",
         about="\n".join(f"     {plan.number}. {plan.stage}" for plan in model.plans),
+        preparation=_preparation(model),
         ram=f"{cost.ram(model):,}", stack=f"{cost.stack(model):,}", flash=f"{cost.constants(model):,}",
         cost="\n".join(f"           {line}" for line in cost.per_event(model)), clock_cost=_clock_cost(model),
         arithmetic=model.numbers.needs, plain_names=", ".join([*names, "p", "t"]),
@@ -119,6 +120,14 @@ def _header(model: Model) -> str:
         fields="\n".join(_fields(model)), place=place, most_p=model.sizes[-1] - 1, signature=signature(model),
         **_learning(model),
     )  # fmt: skip
+
+
+def _preparation(model: Model) -> str:
+    """What has to be done with events before they are pushed."""
+    if not model.preparation:
+        return ""
+    text = f"Events must be prepared as for training before they are pushed, by you: {comment(model.preparation)}."
+    return textwrap.fill(text, 116, initial_indent="   ", subsequent_indent="   ") + "\n\n"
 
 
 def _clock_cost(model: Model) -> str:

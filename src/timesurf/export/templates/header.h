@@ -4,7 +4,7 @@
    Network, from the input up:
 ${about}
 
-   RAM     ${ram} bytes: one ${name}_t, which you own, and up to ${stack} bytes of stack. Nothing is allocated.
+${preparation}   RAM     ${ram} bytes: one ${name}_t, which you own, and up to ${stack} bytes of stack. Nothing is allocated.
    Flash   ${flash} bytes of constants, and 2 to 5 kB of code.
    Cost    at most, per event:
 ${cost}
