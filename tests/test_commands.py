@@ -209,7 +209,7 @@ def test_files_are_played_logged_and_sent(timesurf, tmp_path):
     )
     assert code == 0, said
     assert "1,200 events in" in said
-    for wrong, why in ((["--on-drift", "panic"], "--on-drift panic"), (["--log-every", "soon"], "log_every")):
+    for wrong, why in ((["--on-drift", "panic"], "--on-drift panic"), (["--log-every", "soon"], "--log-every")):
         code, said = timesurf("stream", tmp_path / "n.tsf", *words, *reading, *wrong)
         assert code != 0
         assert why in said
