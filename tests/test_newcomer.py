@@ -11,7 +11,6 @@ import time
 import numpy as np
 import pytest
 
-WIRE = np.dtype([("t", "<i8"), ("x", "<u2"), ("y", "<u2"), ("on", "u1")])
 WIDTH, HEIGHT = 346, 260
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
@@ -39,7 +38,6 @@ def timesurf(*words, folder):
 
 
 def test_from_a_folder_of_csv_files_to_decisions_on_a_live_stream(tmp_path):
-    pytest.importorskip("faery")
     rng = np.random.default_rng(0)
     for kind in ("across", "down"):
         for part, number in (("train", 10), ("test", 3)):
@@ -71,7 +69,7 @@ def test_from_a_folder_of_csv_files_to_decisions_on_a_live_stream(tmp_path):
 
 
 def streamed(folder, live):
-    """The figures of `timesurf stream` after these events have come over UDP, as a camera sends them."""
+    """The figures of `timesurf stream` after the events of unknown.csv have come over UDP, as a camera sends them."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         address = free.getsockname()
@@ -79,16 +77,11 @@ def streamed(folder, live):
     command = [sys.executable, "-m", "timesurf", "stream", "m.tsf", "--from", source, "--json", "s.json"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
     assert "Listening" in process.stdout.readline()
-    packet = np.empty(len(live[0]), WIRE)
-    for name, values in zip(("t", "x", "y", "on"), live, strict=True):
-        packet[name] = values
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-        for i in range(0, len(packet), 100):
-            sender.sendto(packet[i : i + 100].tobytes(), address)
-            time.sleep(0.01)
+    said = timesurf("send", "unknown.csv", "--to", source, "--speed", 1, folder=folder)
+    assert f"{len(live[0]):,} events" in said
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     result = json.loads((folder / "s.json").read_text())
-    assert (result["events"], result["refused"]) == (len(packet), 0)
+    assert (result["events"], result["refused"]) == (len(live[0]), 0)
     return result
