@@ -69,7 +69,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Whether `fit` makes probabilities of `predict_proba` that can be relied on. With `validation` it does so on the
         recordings set aside. Without, it trains twice more, on one half of the recordings each, and uses what each of
         these networks makes of the other half: training takes twice as long. None: where decisions are by evidence.
-    engine, dtype, threads, deterministic
+    engine, dtype, precision, threads, deterministic
         What computes, in which precision, on how many cores; see `Network`.
     random_state : int, optional
         Seed; the same seed gives the same network.
@@ -132,6 +132,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         calibrate: bool | None = None,
         engine: str = "cpu",
         dtype: str = "float32",
+        precision: str = "float64",
         threads: int | None = None,
         deterministic: bool = False,
         random_state: int | None = None,
@@ -165,6 +166,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.calibrate = calibrate
         self.engine = engine
         self.dtype = dtype
+        self.precision = precision
         self.threads = threads
         self.deterministic = deterministic
         self.random_state = random_state
@@ -362,8 +364,8 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _build(self, X: Recordings, classes: Array) -> None:
         options: dict[str, Any] = {
             "engine": self.engine if self.client is None else _workers(self.client, self.engine),
-            "dtype": self.dtype, "threads": self.threads, "deterministic": self.deterministic,
-            "seed": self.random_state,
+            "dtype": self.dtype, "precision": self.precision, "threads": self.threads,
+            "deterministic": self.deterministic, "seed": self.random_state,
         }  # fmt: skip
         rule = self._settings(field.name for field in fields(Rule))
         if self.layers is None:

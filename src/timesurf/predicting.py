@@ -37,6 +37,7 @@ class Predicting:
     dtype: str
     threads: int | None
     deterministic: bool
+    precision: str
     calibration: dict[str, Calibration]
     _parameters: Parameters | None = None
     _decides: Decide | None = None
@@ -60,7 +61,7 @@ class Predicting:
     @property
     def options(self) -> Options:
         """How the engine computes."""
-        return Options(self.dtype, self.threads, self.deterministic)
+        return Options(self.dtype, self.threads, self.deterministic, self.precision)
 
     @property
     def field(self) -> tuple[int, ...]:

@@ -14,13 +14,15 @@ def result():
 
 
 def test_every_network_and_job_is_measured(result):
-    assert set(result["networks"]) == {"nmnist", "deeper", "sentences"}
+    assert set(result["networks"]) == {"window", "nmnist", "deeper", "sentences"}
     assert set(result["growth"]) == {"events", "units", "window", "field", "scattered field", "layers"}
     for network in result["networks"].values():
         for job in speed.JOBS:
             row = network[job]
             assert 0 < row["events_per_s"] < math.inf
             assert row["times_plain"] == pytest.approx(row["events_per_s"] / row["plain_events_per_s"])
+        swift, infer = network["online32"], network["infer"]
+        assert swift["times_infer"] == pytest.approx(swift["events_per_s"] / infer["events_per_s"])
     assert result["networks"]["nmnist"]["infer"]["share_of_peak"] > 0
 
 

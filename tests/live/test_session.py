@@ -161,3 +161,34 @@ def test_times_of_any_size_lose_no_precision(trained, offset):
     here, there = Session(network).push(events), Session(network).push(later)
     np.testing.assert_array_equal(there.units, here.units)
     np.testing.assert_array_equal(there.S, here.S)
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_one_event_at_a_time_equals_packets(trained, precision):
+    network, data = trained
+    network = Network(
+        network.layers, network.field, network.polarities, network.classes, rule=network.rule, precision=precision
+    ).restore(network.parameters)
+    one, whole = Session(network, adapt=True), Session(network, adapt=True)
+    recording = data[0]
+    decision = whole.push(recording)
+    events = zip(*(column.tolist() for column in (*recording.coords, recording.p, recording.t)), strict=True)
+    units = [one.push_one(*event) for event in events]
+    assert [unit for unit in units if unit >= 0] == decision.units.tolist()
+    assert np.flatnonzero(np.array(units) >= 0).tolist() == decision.events.tolist()
+    assert (one.decision, one.confidence, one.events) == (decision.decision, decision.confidence, whole.events)
+    assert one.adapted().parameters.same(whole.adapted().parameters)
+    with pytest.raises(EventError, match="comes before"):
+        one.push_one(0, 0, 0, 0)
+    with pytest.raises(EventError, match="x"):
+        one.push_one(network.field[0], 0, 0, int(recording.t[-1]))
+    assert one.events == whole.events
+    one.reset()
+    assert one.decision is None
+    assert one.push_one(0, 0, 0, 7) >= -1
+    assert one.latest == 7
+
+
+def test_an_event_of_too_few_numbers_is_refused(trained):
+    with pytest.raises(EventError, match="x, y, p, t: 4 numbers, not 3"):
+        Session(trained[0]).push_one(0, 0, 0)

@@ -25,7 +25,7 @@ _SHARES = {"p50": 50, "p99": 99, "p99_9": 99.9, "max": 100}
 
 
 def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Microseconds of `Session.push` by packet size, on the paper's network for digits.
+    """Microseconds of `Session.push` by packet size and of `Session.push_one`, on the paper's network for digits.
 
     An empty packet, and the kernel alone, show how much of it is the cost of Python.
 
@@ -45,12 +45,17 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     """
     data = workloads.strokes(2 if quick else 50)
     network = Network(workloads.NMNIST, data.field, data.polarities, range(10)).start(data)
+    swift = Network(workloads.NMNIST, data.field, data.polarities, range(10), precision="float32").start(data)
     result: dict[str, Any] = {"machine": machine.describe(), "packets": {}}
     for adapt in (False, True):
         for size in PACKETS:
             name = f"{size}{', adapting' if adapt else ''}"
             progress(f"packets of {name}")
             result["packets"][name] = _measure(Session(network, adapt=adapt), data, size)
+        for of in (network, swift):
+            name = f"push_one, {of.precision}{', adapting' if adapt else ''}"
+            progress(name)
+            result["packets"][name] = _measure_one(Session(of, adapt=adapt), data)
     session, (events, *_) = Session(network), data[0].to_structured()
     result["empty_us"] = _percentiles([_timed(session.push, events[:0]) for _ in range(2000)])["p50"]
     progress("the kernel alone")
@@ -102,6 +107,23 @@ def _measure(session: Session, data: Any, size: int) -> dict[str, Any]:
         taken.append(_timed(session.push, packet))
     figures = _percentiles(taken)
     return {"packets": len(packets), **figures, "p50_per_event": figures["p50"] / size}
+
+
+def _measure_one(session: Session, data: Any) -> dict[str, Any]:
+    taken, later, clock = [], 0, time.perf_counter_ns
+    session.push_one(0, 0, 0, 0)  # binds its arguments
+    session.reset()
+    for recording in data:
+        columns = (*recording.coords, recording.p, recording.t + later)
+        events = list(zip(*(column.tolist() for column in columns), strict=True))
+        later = events[-1][-1] + 1
+        gc.collect()
+        for event in events:
+            began = clock()
+            session.push_one(*event)
+            taken.append((clock() - began) / 1e3)
+    figures = _percentiles(taken)
+    return {"packets": len(taken), **figures, "p50_per_event": figures["p50"]}
 
 
 def _timed(call: Callable[[Any], Any], packet: Any) -> float:

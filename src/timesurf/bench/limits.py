@@ -14,6 +14,8 @@ AT_LEAST = (
     ("nmnist", "batch", "times_plain", 50.0),
     ("sentences", "online", "times_plain", 3.0),
     ("nmnist", "infer", "share_of_peak", 0.1),
+    ("nmnist", "online32", "times_infer", 0.25),
+    ("deeper", "online32", "times_infer", 0.3),
 )
 LARGEST_FIELD = 3.0  # times the cost per event on the smallest field, 55 times smaller
 
@@ -33,9 +35,10 @@ def missed(result: dict[str, Any]) -> list[str]:
 
     Examples
     --------
-    >>> row = {"times_plain": 60.0, "share_of_peak": 0.3}
+    >>> row = {"times_plain": 60.0, "share_of_peak": 0.3, "times_infer": 0.5}
     >>> field = [{"field": 784, "infer_ns": 40.0}, {"field": 43200, "infer_ns": 200.0}]
-    >>> networks = {"nmnist": {"infer": row, "batch": row}, "sentences": {"online": row}}
+    >>> learning = {"online": row, "online32": row}
+    >>> networks = {"nmnist": {"infer": row, "batch": row, **learning}, "deeper": learning, "sentences": learning}
     >>> missed({"networks": networks, "growth": {"field": field}})
     ['field: an event on 43,200 pixels costs 5.0 times as much as on 784, at most 3 is asked for.']
 

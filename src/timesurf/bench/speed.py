@@ -25,7 +25,7 @@ from timesurf.network import Network
 from timesurf.presets import SENTENCES
 from timesurf.results import machine
 
-JOBS = ("infer", "batch", "online")
+JOBS = ("infer", "batch", "online", "online32")  # the last: online learning with precision="float32"
 
 
 def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
@@ -77,7 +77,9 @@ def _measure(network: Network, data: Recordings, cores: int, seconds: float, pea
         one = _rate(network, data, job, 1, seconds)
         slow = _rate(network, few, job, 1, seconds, engine=yardstick)
         row[job] = {"events_per_s": one, "plain_events_per_s": slow, "times_plain": one / slow}
-        if job != "online":
+        if job == "online32":
+            row[job]["times_infer"] = one / row["infer"]["events_per_s"]
+        elif job != "online":
             every = _rate(network, data, job, cores, seconds)
             row[job] |= {"all_cores_events_per_s": every, "times_one_core": every / one}
             if products:
@@ -87,14 +89,14 @@ def _measure(network: Network, data: Recordings, cores: int, seconds: float, pea
 
 def _rate(network: Network, data: Recordings, job: str, threads: int, seconds: float, *, engine: Any = cpu) -> float:
     """Events per second of one job, the best of several repeats."""
-    options = Options("float32", threads)
+    options = Options("float32", threads, precision="float32" if job == "online32" else "float64")
     batch, parameters, stages = pack(data, network.class_numbers(data)), network.parameters.copy(), network.stages
     calls: dict[str, Callable[[], Any]] = {
         "infer": lambda: engine.infer(stages, parameters, batch, options),
         "batch": lambda: engine.learn_batch(stages, parameters, workloads.STILL, batch, options),
         "online": lambda: engine.learn_online(stages, parameters, workloads.STILL, batch, options),
     }
-    return len(batch.entry) * _per_second(calls[job], seconds)
+    return len(batch.entry) * _per_second(calls[job.removesuffix("32")], seconds)
 
 
 def _one_more(network: Network, data: Recordings, seconds: float) -> float:
@@ -119,6 +121,8 @@ def _per_second(call: Callable[[], Any], seconds: float) -> float:
 
 def _networks(recordings: int) -> Iterator[tuple[str, Network, Recordings]]:
     data = workloads.strokes(recordings)
+    alone = workloads.NMNIST[:1]  # every unit a class of its own, so that nothing else has to be computed
+    yield "window", Network(alone, data.field, data.polarities, range(32)).start(data[:20]), data
     yield "nmnist", workloads.started(workloads.NMNIST, data), data
     yield "deeper", workloads.started(workloads.DEEPER, data), data[: max(1, recordings // 4)]
     words = sentences.make(recordings)

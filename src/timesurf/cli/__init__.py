@@ -8,6 +8,7 @@ from timesurf.cli import (  # noqa: F401  # each adds its commands
     exporting,
     learning,
     live,
+    online,
     predicting,
     reading,
     reporting,

@@ -84,13 +84,15 @@ def _on_gpu(quick: bool, json_file: Path | None) -> None:
 
 def _speed_table(result: dict[str, Any]) -> Table:
     """Speed on the CPU as a table."""
+    from timesurf.bench import speed
+
     table = Table(title="Millions of events per second")
-    for column in ("network", "job", "one core", "all cores", "plain engine", "times plain", "of peak"):
+    for column in ("network", "job", "one core", "all cores", "plain engine", "times plain", "of peak", "of infer"):
         table.add_column(column, justify="left" if column in ("network", "job") else "right")
     for name, network in result["networks"].items():
-        for job in ("infer", "batch", "online"):
+        for job in speed.JOBS:
             row = network[job]
-            every, share = row.get("all_cores_events_per_s"), row.get("share_of_peak")
+            every, share, ratio = (row.get(x) for x in ("all_cores_events_per_s", "share_of_peak", "times_infer"))
             table.add_row(
                 name,
                 job,
@@ -99,6 +101,7 @@ def _speed_table(result: dict[str, Any]) -> Table:
                 f"{row['plain_events_per_s'] / 1e6:.4f}",
                 f"{row['times_plain']:.0f} x" if row["times_plain"] >= 10 else f"{row['times_plain']:.1f} x",
                 f"{share:.0%}" if share else "-",
+                f"{ratio:.2f}" if ratio else "-",
             )
     return table
 

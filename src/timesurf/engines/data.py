@@ -26,6 +26,7 @@ class Options:
     dtype: str = "float64"  # of surfaces, distances and sums: "float32" is faster
     threads: int | None = None  # cores to use; None: all
     deterministic: bool = False  # same bits from run to run, even where it costs time (cuda; other engines: always)
+    precision: str = "float64"  # of online learning's surfaces and distances: "float32" is several times as fast
     temperature: float = 0.0  # of the shares that evidence is summed from (see `timesurf.rule`); 0: no evidence
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.calibration import UNCALIBRATED, Calibration
-from timesurf.engines.cpu import lazy, online, online_state, packets
+from timesurf.engines.cpu import online, online_state, packets
 from timesurf.engines.cpu.bundles import Counts, Events, Settings
-from timesurf.engines.cpu.layout import online_plan
-from timesurf.engines.cpu.packets import compiled_for
+from timesurf.engines.cpu.packets import Bound, compiled_for
+from timesurf.engines.cpu.precision import ONLINE
 from timesurf.engines.data import Parameters
 from timesurf.errors import EventError, SettingError
 from timesurf.events import LATEST, Recordings, axis_name, refusal
@@ -28,6 +28,7 @@ Array = NDArray[Any]
 OnJump = Literal["refuse", "restart"]
 
 _UNLABELLED = np.full(1, -1)
+_REFUSED = -2
 _LATE = 1_000_000  # us: a packet that comes so much too late was overtaken by others; beyond, the clock was set back
 
 
@@ -79,7 +80,7 @@ class Decision(NamedTuple):
 
 
 class Session:
-    """A network on a live stream. Online, on one core, in float64.
+    """A network on a live stream. Online, on one core, in the network's `precision`.
 
     Parameters
     ----------
@@ -146,7 +147,8 @@ class Session:
         self._forget = 0.0 if vote_tau is None else -1.0 / time_constant(vote_tau, "vote_tau")
         self._decide_by(network, decide, sure)
         self._start = network.snapshot()
-        self._plan, self._settings = online_plan(network.stages), Settings.of(network.stages, rule)
+        self._kernels = ONLINE[network.precision]
+        self._plan, self._settings = self._kernels.plan(network.stages), Settings.of(network.stages, rule)
         self._sizes = np.array([*network.field, network.polarities])
         self.places = [axis_name(d) for d in range(len(network.field))]
         self._axes = [*self.places, "p"]
@@ -154,11 +156,12 @@ class Session:
         self._has_p = False
         self._wrong = np.zeros(2, np.int64)
         self._classes = network.classes.tolist()
+        self._one: Any = None  # bound to the arrays of now by the first `push_one`
         self._grow(256)
         self.reset()
         # Each kernel is compiled for exactly the arguments that it is called with: calls are not checked.
         self._unpack = compiled_for(packets.unpack, *self._arguments_of_unpack(0))
-        self._run = compiled_for(online.run, *self._arguments_of_run())
+        self._run = compiled_for(self._kernels.run, *self._arguments_of_run())
         self._tally = compiled_for(packets.tally, *self._arguments_of_tally(0, 0))
 
     def _decide_by(self, network: Network, decide: Decide | None, sure: float | None) -> None:
@@ -187,7 +190,7 @@ class Session:
 
     def _begin(self, parameters: Parameters, clock: Array) -> None:
         """Begin a stream with these parameters."""
-        self._state, self._clock = online_state.begin(self._plan, parameters), clock
+        self._state, self._clock, self._one = self._kernels.begin(self._plan, parameters), clock, None
         self._votes, self._ahead = np.zeros(len(self.network.classes)), np.array([-1.0, 0.0])
         self._evidence, self._sure = np.zeros(self._weighed), np.full(3, -1, np.int64)
 
@@ -235,6 +238,56 @@ class Session:
                 )
         return self._pass(len(t), rows if p is not None else (*coords, 0, t))
 
+    def push_one(self, *event: int) -> int:
+        """Run a single event through the network, with the least delay: no array is made, none is checked.
+
+        Parameters
+        ----------
+        *event : int
+            x, y, ... (as many as the network's field has dimensions), p, t in us.
+
+        Returns
+        -------
+        int
+            The unit of the last layer that fired; -1 if the network output nothing. `decision` and `confidence` have
+            the decision so far.
+
+        Raises
+        ------
+        EventError
+            As by `push`.
+
+        """
+        if self._one is None:
+            self._bind(event)
+        unit: int = self._one(self._address, event, self.events)
+        if unit == _REFUSED:  # the same way as a packet: to an error, or to a new stream
+            out = self._pass(1, event).units
+            return int(out[0]) if len(out) else -1
+        self.events += 1
+        return unit
+
+    def _bind(self, event: tuple[int, ...]) -> None:
+        """Bind the arguments of the kernel of one event to the arrays of now."""
+        if len(event) != len(self._packet):
+            raise EventError(f"An event is {', '.join(self._axes)}, t: {len(self._packet)} numbers, not {len(event)}.")
+        _, _, *unpacking = self._arguments_of_unpack(0)
+        _, _, _, _, *running = self._arguments_of_run()
+        _, _, _, _, forget, scale, prior, level, _, _, *counting = self._arguments_of_tally(0, 0)
+        how = forget, scale, prior, level
+        self._bound = Bound(self._kernels.one, len(event), self._packet, *unpacking, *running, *how, *counting)
+        self._one, self._address = self._bound.call, self._bound.address
+
+    @property
+    def decision(self) -> Any:
+        """The class with most votes so far; None before the first vote."""
+        return self._classes[int(self._ahead[0])] if self._ahead[0] >= 0 else None
+
+    @property
+    def confidence(self) -> float:
+        """Its share of the votes."""
+        return float(self._ahead[1])
+
     def _pass(self, n: int, rows: tuple[Any, ...]) -> Decision:
         """Run n events through the network: coordinates, polarities, times."""
         if n > self._packet.shape[1]:
@@ -261,7 +314,7 @@ class Session:
     def start_adapting(self) -> None:
         """Learn without labels from now on, with an empty memory of events; votes stay."""
         if not self.adapts:
-            self.adapts, self._state = True, online_state.begin(self._plan, self._start)
+            self.adapts, self._state, self._one = True, self._kernels.begin(self._plan, self._start), None
 
     @property
     def first(self) -> int:
@@ -301,7 +354,7 @@ class Session:
     def _learned(self) -> Parameters:
         state = self._state.copy()
         now = self._clock[1] - self._clock[0] + self._plan.gap
-        lazy.finish(now, self._plan.layout, self._settings, state.weights, state.lazy)
+        self._kernels.finish(now, self._plan.layout, self._settings, state)
         parameters = self._start.copy()
         online_state.take_back(self._plan, state, parameters)
         return parameters
@@ -323,6 +376,7 @@ class Session:
         self._packet = np.zeros((len(self._axes) + 1, room), np.int64)
         self._events = Events(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(2, np.int64), _UNLABELLED)
         self._outputs = online.Outputs.room(room, self._weighed)
+        self._one = None
 
     def _check_type(self, events: Any) -> None:
         """Refuse packets that are not arrays with the fields of the network, all of them integers."""

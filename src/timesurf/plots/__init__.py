@@ -30,6 +30,7 @@ from timesurf.plots.tables import (
     digits,
     growth,
     incremental,
+    prequential,
     scaling,
 )
 from timesurf.plots.timeline import timeline
@@ -50,6 +51,7 @@ __all__ = [
     "kept",
     "learning_curves",
     "matrix",
+    "prequential",
     "scaling",
     "search",
     "separability",

@@ -170,3 +170,20 @@ def scaling(batches: list[dict[str, float]], curves: dict[str, dict[str, Any]]) 
     )
     right.legend(fontsize="small")
     return fig
+
+
+def prequential(result: dict[str, Any]) -> Figure:
+    """Draw the accuracy of every learner over a stream that changes (`bench.online.run`)."""
+    fig, axes = figure(1, 1, (9.0, 3.6))
+    ax, phase = axes[0, 0], np.array(result["phase"])
+    width = max(len(phase) // 20, 1)
+    for name, row in result["learners"].items():
+        mean = np.convolve(row["right"], np.ones(width) / width, mode="valid")
+        ax.plot(np.arange(len(mean)) + width, mean, label=name)
+    for n, name in enumerate(result["phases"]):
+        begins = int(np.argmax(phase == n))
+        ax.axvline(begins, color="grey", linewidth=0.8, linestyle=":")
+        ax.text(begins + 0.005 * len(phase), 1.01, name, fontsize="small")
+    ax.set(xlabel="recordings", ylabel=f"accuracy, mean of {width}", ylim=(0, 1))
+    ax.legend(fontsize="small")
+    return fig

@@ -14,7 +14,8 @@ import numpy as np
 
 from timesurf.engines.cpu import frozen, lanes, online, online_state, yardstick
 from timesurf.engines.cpu.bundles import Counts, Events, Evidence, Settings
-from timesurf.engines.cpu.layout import Stages, frozen_plan, online_plan
+from timesurf.engines.cpu.layout import Stages, frozen_plan
+from timesurf.engines.cpu.precision import ONLINE
 from timesurf.engines.cpu.sums import Sums, added, apply
 from timesurf.engines.cpu.threads import cores, one_blas_thread, pool
 from timesurf.engines.cpu.workspace import flat_weights, workspace, workspace_bytes
@@ -57,11 +58,11 @@ def learn_online(
     stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
 ) -> Outcome:
     """Run the events and update the parameters after each: one event after another, so on one core."""
-    _announce(online.run, "online learning")
-    outcome = Outcome.blank(stages, np.diff(batch.offsets))
-    plan = online_plan(stages)
-    state = online_state.begin(plan, parameters)
-    online.run(
+    kernel, outcome = ONLINE[options.precision], Outcome.blank(stages, np.diff(batch.offsets))
+    _announce(kernel.run, "online learning")
+    plan = kernel.plan(stages)
+    state = kernel.begin(plan, parameters)
+    kernel.run(
         Events.of(batch), np.int64(0), plan.gap, True, True, plan.layout, Settings.of(stages, rule), state,
         Counts(outcome.kept, outcome.votes), online.Outputs.room(0),
     )  # fmt: skip
@@ -133,8 +134,8 @@ def warm_up() -> None:
     parameters = Parameters.of([np.zeros((2, *s.surface_shape)) for s in stages], [np.full(2, np.inf)] * 2)
     for time in (np.int32, np.int64):
         batch = Batch(np.zeros(1, np.int32), np.zeros(1, time), np.array([0, 1]), np.zeros(1, np.int64))
-        learn_online(stages, parameters, Rule(), batch)
         for dtype in ("float32", "float64"):
+            learn_online(stages, parameters, Rule(), batch, Options(precision=dtype))
             learn_batch(stages, parameters, Rule(), batch, Options(dtype))
 
 

@@ -32,6 +32,7 @@ class Geometry:
 
     own: Array  # (locations,) where an event of polarity 0 writes its time
     start: Array  # (locations,) where its neighbourhood begins
+    within: Array  # (locations,) which entry of the surface that is
     block: Array  # (locations,) number of its neighbourhood; 0 where neighbourhoods overlap
     out: Array  # (locations,) location of the event that the layer emits
     runs: Array  # (rows,) where each run of a surface begins, from `start`
@@ -66,13 +67,15 @@ def geometry(stage: Stage) -> Geometry:
         ends = box[:-1]  # a run goes along the last dimension, so all others say where runs begin
         lines = np.indices((*ends, 1)[: len(box)]).reshape(len(box), math.prod(ends))
         row = math.prod(box[-1:]) * polarities
-        return Geometry(
-            own, start, np.zeros_like(own), out, flat(lines, padded) * polarities, row, math.prod(padded) * polarities
-        )
+        runs = flat(lines, padded) * polarities
+        line = np.searchsorted(runs, own - start, side="right") - 1
+        within = line * row + own - start - runs[line]
+        return Geometry(own, start, within, np.zeros_like(own), out, runs, row, math.prod(padded) * polarities)
     block = flat(corner // _column(box), tuple(-(-n // side) for n, side in zip(field, box, strict=True)))
     entries = math.prod(box) * polarities
     own = block * entries + flat(x - corner, box) * polarities
-    return Geometry(own, block * entries, block, out, np.zeros(1, np.int64), entries, (int(block.max()) + 1) * entries)
+    within, size = own - block * entries, (int(block.max()) + 1) * entries
+    return Geometry(own, block * entries, within, block, out, np.zeros(1, np.int64), entries, size)
 
 
 def flat(x: Array, shape: Place) -> Array:

@@ -68,6 +68,7 @@ class Layout(NamedTuple):
     layers: Array  # (layers,) records as `Layer`
     own: Array
     start: Array
+    within: Array
     block: Array
     runs: Array
     out: Array
@@ -107,6 +108,12 @@ def online_plan(stages: Stages) -> Plan:
     return _plan(stages, tuple(_online_way(stage) for stage in stages))
 
 
+def online32_plan(stages: Stages) -> Plan:
+    """Layout while every event changes the weights, for distances in float32: no surface is held."""
+    ways = map(_online_way, stages)
+    return _plan(stages, tuple(RUNNING if way == RUNNING else WRITTEN for way in ways))
+
+
 def written_plan(stages: Stages) -> Plan:
     """Layout with every surface written out."""
     return _plan(stages, (WRITTEN,) * len(stages))
@@ -131,7 +138,7 @@ def _plan(stages: Stages, ways: tuple[int, ...]) -> Plan:
         layers.append(sizes._replace(**begins))
         begins = {name: begins[name] + lengths[name] for name in _BEGINS}
     slowest = max(max(stage.tau, stage.feedback_tau) for stage in stages)
-    columns = zip(*((g.own, g.start, g.block, g.runs, g.out) for g in tables), strict=True)
+    columns = zip(*((g.own, g.start, g.within, g.block, g.runs, g.out) for g in tables), strict=True)
     top = stages[-1]
     voted = np.full(layers[-1].lanes, -1)
     voted[: top.units] = np.arange(top.units) // top.units_per_class

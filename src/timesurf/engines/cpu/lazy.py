@@ -131,8 +131,9 @@ def drift(layer, k, pace, f, gain, now, weights, lazy, memory):
 
 
 @compiled
-def finish(now, layout, settings, weights, lazy):
+def finish(now, layout, settings, state):
     """Bring all centroids of such layers up to date."""
+    weights, lazy, _, _ = state
     for k in range(len(layout.layers)):
         layer = layout.layers[k]
         if layer.way == RUNNING:

@@ -127,7 +127,7 @@ def run(
         if offsets[r + 1] > offsets[r]:
             base += t[offsets[r + 1] - 1] + gap
     if whole:
-        finish(base, layout, settings, weights, lazy)
+        finish(base, layout, settings, state)
     return found
 
 

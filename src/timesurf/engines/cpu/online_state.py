@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from timesurf.engines.cpu.bundles import Memory
-from timesurf.engines.cpu.layout import Plan
+from timesurf.engines.cpu.layout import WRITTEN, Plan
 from timesurf.engines.cpu.shares import AWAY
 from timesurf.engines.cpu.vector import VECTOR
 from timesurf.engines.cpu.workspace import zeros
@@ -24,6 +24,7 @@ class Weights(NamedTuple):
     frozen: Array  # units that never change
     norms: Array  # ||c||^2 of every unit
     learns: Array  # (layers,) whether any unit may change
+    limited: Array  # (layers,) whether any threshold is finite
 
 
 class Lazy(NamedTuple):
@@ -43,15 +44,26 @@ class Step(NamedTuple):
     """The current event."""
 
     ts: Array  # its surfaces; in HELD layers those of all blocks, which stay
-    dist: Array  # its distance to every unit
+    dist: Array  # its distance to every unit; in float32 the squared distance
     fired: Array  # (layers,) the unit that it fired
     place: Array  # (layers,) where that output went
     surface: Array  # (layers,) where its surface begins
+    square: Array  # (layers,) ||ts||^2; in float32 alone
+    decay: Array  # (layers,) D of RUNNING layers; in float32 alone
     S: Array  # (layers,)
     dS: Array  # (layers,)
     score: Array  # -dist^2 / 2 of every unit of the last layer; -AWAY in lanes without a unit
     target: Array  # shares that these units should have, by the delta rule
     gains: Array  # of these units
+
+
+class Copies(NamedTuple):
+    """Float32 copies of what distances are computed from."""
+
+    v: Array  # of WRITTEN layers: padded entries x lanes, units innermost
+    scale: Array  # A of every unit
+    norms: Array  # ||c||^2 of every unit; AWAY in lanes without a unit
+    free: Array  # 1 for every unit that may change, 0 for frozen ones and lanes without a unit
 
 
 class State(NamedTuple):
@@ -68,8 +80,42 @@ class State(NamedTuple):
         return State(*parts)
 
 
-def begin(plan: Plan, parameters: Parameters) -> State:
-    """These parameters, and an empty memory."""
+class State32(NamedTuple):
+    """All that the kernel with distances in float32 changes."""
+
+    weights: Weights
+    copies: Copies
+    lazy: Lazy
+    memory: Memory
+    step: Step
+
+    def copy(self) -> State32:
+        """An independent copy."""
+        parts: Any = (part.__class__(*(array.copy() for array in part)) for part in self)
+        return State32(*parts)
+
+
+def begin32(plan: Plan, parameters: Parameters) -> State32:
+    """These parameters, and an empty memory, for the kernel with distances in float32."""
+    weights, lazy, memory, step = begin(plan, parameters, np.float32)
+    copies = Copies(
+        v=zeros(plan.total.update0 + VECTOR, np.float32),
+        scale=np.ones(plan.total.unit0, np.float32),
+        norms=weights.norms.astype(np.float32),
+        free=np.zeros(plan.total.unit0, np.float32),
+    )
+    for k, layer in enumerate(plan.layers):
+        plan.units(k, copies.free)[:] = ~parameters[k].frozen
+        weights.norms[layer.unit0 + layer.units : layer.unit0 + layer.lanes] = AWAY
+        copies.norms[layer.unit0 + layer.units : layer.unit0 + layer.lanes] = AWAY
+        if layer.way == WRITTEN:
+            part = copies.v[layer.update0 :][: layer.lanes * layer.vectors * VECTOR].reshape(-1, layer.lanes)
+            part[: layer.entries] = plan.rows(k, weights.centroids).T
+    return State32(weights, copies, lazy, memory, step)
+
+
+def begin(plan: Plan, parameters: Parameters, dtype: Any = np.float64) -> State:
+    """These parameters, and an empty memory; surfaces and distances of this type."""
     total, layers = plan.total, len(plan.layers)
     units, inputs, steps, top = total.unit0, total.context0, total.update0, plan.layers[-1].lanes
     weights = Weights(
@@ -78,6 +124,7 @@ def begin(plan: Plan, parameters: Parameters) -> State:
         frozen=np.zeros(units, np.bool_),
         norms=np.zeros(units),
         learns=np.array([not learned.frozen.all() for learned in parameters]),
+        limited=np.array([bool(np.isfinite(learned.thresholds).any()) for learned in parameters]),
     )
     for k, learned in enumerate(parameters):
         rows, layer = plan.rows(k, weights.centroids), plan.layers[k]
@@ -96,11 +143,13 @@ def begin(plan: Plan, parameters: Parameters) -> State:
         lives=np.zeros(layers, np.int64),
     )
     step = Step(
-        ts=zeros(total.surface0, np.float64),
-        dist=np.zeros(units),
+        ts=zeros(total.surface0 + VECTOR, dtype),
+        dist=np.zeros(units, dtype),
         fired=np.zeros(layers, np.int64),
         place=np.zeros(layers, np.int64),
         surface=np.zeros(layers, np.int64),
+        square=np.zeros(layers),
+        decay=np.zeros(layers),
         S=np.zeros(layers),
         dS=np.zeros(layers),
         score=np.full(top, -AWAY),

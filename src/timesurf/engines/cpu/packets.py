@@ -1,16 +1,21 @@
-"""Kernels for a stream that comes in packets: check a packet, and count its votes."""
+"""Kernels for a stream that comes in packets: check a packet, and count its votes; all of it at once for one event."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import exp
 from typing import Any
 
 import numba
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
-from timesurf.engines.cpu.steps import compiled
+from timesurf.engines.cpu import online, online32
+from timesurf.engines.cpu.steps import bare, bare_inlined, compiled
 from timesurf.events import LATEST
+from timesurf.storage.kernels import njit
 
 
 def compiled_for(kernel: Any, *arguments: Any) -> Callable[..., Any]:
@@ -20,6 +25,72 @@ def compiled_for(kernel: Any, *arguments: Any) -> Callable[..., Any]:
     """
     entry: Callable[..., Any] = kernel.compile(tuple(map(numba.typeof, arguments)))
     return entry
+
+
+class Bound:
+    """A kernel of one event with all its other arguments bound: a call takes apart nothing but the event.
+
+    numba takes named tuples of arrays apart at every call, which costs more than the event. Here it is done once: the
+    result lies in memory, and the kernel loads it from there.
+
+    Parameters
+    ----------
+    kernel : dispatcher
+        `one` or `one32`.
+    places : int
+        Numbers of an event: coordinates, polarity, time.
+    *arguments
+        All arguments of the kernel after the event and the number of events before it. Their arrays must not be
+        replaced while this is in use.
+
+    """
+
+    def __init__(self, kernel: Any, places: int, *arguments: Any) -> None:
+        self._arguments = arguments  # keeps the arrays alive
+        event, kinds = types.UniTuple(types.int64, places), tuple(map(numba.typeof, arguments))
+        self._memory = np.zeros(_ROOM, np.uint8)
+        keep, self.call = _bind(kernel, event, kinds)
+        keep(self.address, arguments)
+
+    @property
+    def address(self) -> int:
+        """Where the arguments lie, for `call(address, event, before)`."""
+        return int(self._memory.ctypes.data)
+
+
+_ROOM = 1 << 14  # bytes: some 60 arrays of 56 bytes, and a few numbers
+
+
+@lru_cache(maxsize=16)
+def _bind(kernel: Any, event: Any, kinds: tuple[Any, ...]) -> tuple[Callable[..., Any], Callable[..., int]]:
+    """Two functions for arguments of these types: one writes them to an address, one calls the kernel with them."""
+    bundle = types.Tuple(kinds)
+
+    @intrinsic
+    def store(typing_context, address, arguments):
+        def build(context, builder, signature, values):
+            where = builder.inttoptr(values[0], context.get_value_type(bundle).as_pointer())
+            builder.store(values[1], where)
+            return context.get_dummy_value()
+
+        return types.void(types.intp, bundle), build
+
+    @intrinsic
+    def load(typing_context, address):
+        def build(context, builder, signature, values):
+            return builder.load(builder.inttoptr(values[0], context.get_value_type(bundle).as_pointer()))
+
+        return bundle(types.intp), build
+
+    @njit(_nrt=False)
+    def keep(address, arguments):
+        store(address, arguments)
+
+    @njit(nogil=True, _nrt=kernel.targetoptions.get("_nrt", True))
+    def call(address, event, before):
+        return kernel(event, before, *load(address))
+
+    return keep.compile((types.intp, bundle)), call.compile((types.intp, event, types.int64))
 
 
 @compiled
@@ -109,3 +180,43 @@ def leading(votes, by, scale, prior):
     for c in range(len(by)):
         others += exp(scale * (by[c] - by[best]) / (total + prior))
     return best, 1.0 / others
+
+
+# Arguments after the event are those of `unpack`, `online.run` and `tally`. Returned is the unit of the last layer that
+# fired, -1 if the network output nothing, -2 if the event is refused.
+
+
+@compiled
+def one(
+    event, before, packet, sizes, jump, clock, wrong, events, learn, layout, settings, state, counts, outputs,
+    forget, scale, prior, level, votes, evidence, ahead, sure,
+):  # fmt: skip
+    """One event of a stream, from its numbers to the vote."""
+    if not admit(event, packet, sizes, jump, clock, wrong, events):
+        return -2
+    found = online.run(events, 0, 0, False, learn, layout, settings, state, counts, outputs)
+    how = forget, scale, prior, level, before
+    tally(found, events, outputs, layout.voted, *how, clock, votes, evidence, ahead, sure)
+    return outputs.unit[0] if found else -1
+
+
+@bare
+def one32(
+    event, before, packet, sizes, jump, clock, wrong, events, learn, layout, settings, state, counts, outputs,
+    forget, scale, prior, level, votes, evidence, ahead, sure,
+):  # fmt: skip
+    """As `one`, with distances in float32."""
+    if not admit(event, packet, sizes, jump, clock, wrong, events):
+        return -2
+    found = online32.run(events, 0, 0, False, learn, layout, settings, state, counts, outputs)
+    how = forget, scale, prior, level, before
+    tally(found, events, outputs, layout.voted, *how, clock, votes, evidence, ahead, sure)
+    return outputs.unit[0] if found else -1
+
+
+@bare_inlined
+def admit(event, packet, sizes, jump, clock, wrong, events):
+    """Check the event and write it where `online.run` reads it."""
+    for row in range(len(packet)):
+        packet[row, 0] = event[row]
+    return unpack(packet, 1, sizes, jump, clock, wrong, events)

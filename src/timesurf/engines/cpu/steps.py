@@ -13,6 +13,10 @@ compiled = njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", 
 # A call that is not inlined counts references to each of its arrays: one such call per event halves the speed.
 inlined = njit(nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False, forceinline=True)
 
+# Kernels that allocate nothing need no reference counts: without numba's runtime they have none, wherever they are.
+bare = njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False, _nrt=False)
+bare_inlined = njit(nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False, forceinline=True, _nrt=False)
+
 
 @inlined
 def sign(label, fired):

@@ -1,0 +1,278 @@
+"""Kernel of online learning with surfaces and distances in float32: the rule of `online.py`, several times as fast.
+
+What is learned is added up in float64, so that no step is lost however small. In every layer c = A v: a centroid that
+moves towards a surface, c = (1 - g) c + g ts, changes its factor A and, of v, only the entries that are not 0.
+
+- The surface is written out for every layer but a `Full` one over a large field, and compared with all units at once: a
+  copy of v in float32, units innermost, is what the distances are computed from.
+- `Full` over a large field: never written out, as in `engines/cpu/lazy.py`. ts[e] = a[e] D, with one decay
+  D = exp(-(now - t0)/tau) for all entries, and v[e] = z[e] + a[e] H, with H = sum of g D / A: so an entry catches up
+  whenever it is next set. Dot products and ||ts||^2 are kept without their D.
+"""
+
+from __future__ import annotations
+
+from math import exp, log
+
+import numpy as np
+
+from timesurf.engines.cpu import steps
+from timesurf.engines.cpu.fused import (
+    add_scaled_row,
+    approach,
+    compare,
+    decayed_pair,
+    enter_row,
+    lowest,
+    shift_thresholds,
+    write_surface,
+)
+from timesurf.engines.cpu.layout import RUNNING
+from timesurf.engines.cpu.lazy import fold
+from timesurf.engines.cpu.shares import delta_gains
+from timesurf.engines.cpu.steps import bare, bare_inlined
+from timesurf.engines.cpu.vector import LANE, VECTOR, decayed
+from timesurf.rule import DOUBT
+
+REACH = 16.0  # tau: how far t0 may lie behind; e^16 is what rounding errors of float64 grow by
+FAINT = 1e-9  # an entry that has decayed to this is 0
+SPARSE = 128  # entries: of larger surfaces, those of upper layers, most entries are 0
+
+
+@bare
+def run(events, base, gap, whole, learn, layout, settings, state, counts, outputs):
+    """As `online.run`, with a `State32`."""
+    entry, t, offsets, label = events
+    weights, copies, lazy, memory, step = state
+    layers = len(layout.layers)
+    lowest_judged = min(1, layers - 1)
+    found = 0
+    for r in range(len(label)):
+        if whole:
+            memory.previous[:] = 0
+        for i in range(offsets[r], offsets[r + 1]):
+            now = base + t[i]
+            location = np.int64(entry[i]) // layout.layers[0].polarities
+            p = np.int64(entry[i]) - location * layout.layers[0].polarities
+            depth = 0
+            for k in range(layers):
+                layer, pace = layout.layers[k], settings.pace[k]
+                if layer.way == RUNNING:
+                    follow(layer, k, pace, now, location, p, layout, weights, lazy, memory, step)
+                else:
+                    look(layer, k, pace, now, location, p, layout, copies, memory, step)
+                f = lowest(step.dist, layer.unit0, layer.lanes)
+                apart, th = step.dist[layer.unit0 + f], weights.thresholds[layer.unit0 + f]
+                if not (apart < th * th and th > 0):
+                    break
+                location = layout.out[layer.location0 + location]
+                p = f
+                step.fired[k], step.place[k] = f, location
+                counts.kept[r, k] += 1
+                depth += 1
+                if k >= lowest_judged:
+                    step.S[k] = unshared(layer, pace, f, location, now, memory)
+            if depth < layers:
+                continue
+            counts.votes[r, layout.voted[p]] += 1
+            G = steps.sign(label[r], layout.voted[p])
+            for k in range(lowest_judged, layers):
+                step.S[k] *= G
+                step.dS[k] = steps.change(step.S[k], layout.layers[k].place0 + step.place[k], memory.previous)
+            if len(outputs.event) > 0:
+                outputs.event[found], outputs.unit[found], outputs.S[found] = i, p, step.S[layers - 1]
+                for c in range(outputs.evidence.shape[1] if len(outputs.evidence) > 0 else 0):
+                    outputs.evidence[found, c] = weigh(layout.layers[layers - 1], p, c, settings, layout, step)
+            found += 1
+            if not learn:
+                continue
+            for k in range(layers):
+                if not weights.learns[k]:
+                    continue
+                layer, rates, f = layout.layers[k], settings.rates[k], step.fired[k]
+                S, dS = step.S[min(k + 1, layers - 1)], step.dS[min(k + 1, layers - 1)]
+                if settings.by_delta and k == layers - 1 and label[r] >= 0:
+                    move_all(layer, k, f, label[r], layout, settings, weights, copies, lazy, memory, step)
+                elif not weights.frozen[layer.unit0 + f]:
+                    move(layer, k, f, steps.centroid_gain(rates, S, dS), weights, copies, lazy, memory, step)
+                if weights.limited[k]:
+                    adjust(layer, rates, f, S, dS, settings, weights, copies, step)
+        if offsets[r + 1] > offsets[r]:
+            base += t[offsets[r + 1] - 1] + gap
+    if whole:
+        finish(base, layout, settings, state)
+    return found
+
+
+@bare_inlined
+def look(layer, k, pace, now, location, p, layout, copies, memory, step):
+    """Write the event in and its surface out: squared distances of all units."""
+    at, sparse = layer.location0 + location, layer.entries > SPARSE
+    square = write_surface(
+        memory.context, layer.context0 + layout.start[at], layout.runs, layer.run0, layer.rows, layer.row, now,
+        np.float32(pace.surface), sparse, step.ts, layer.surface0,
+    )  # fmt: skip
+    memory.context[layer.context0 + layout.own[at] + p] = now
+    own = layout.within[at] + p
+    if k == 0:  # known from the beginning: stored early, it is there when the winner moves
+        square += np.float32(1) - step.ts[layer.surface0 + own] * step.ts[layer.surface0 + own]
+        step.ts[layer.surface0 + own] = 1
+    step.square[k] = compare(
+        step.ts, layer.surface0, layer.entries, sparse, own, copies.v, layer.update0, layer.lanes, copies.scale,
+        copies.norms, layer.unit0, square, step.dist,
+    )  # fmt: skip
+
+
+@bare_inlined
+def follow(layer, k, pace, now, location, p, layout, weights, lazy, memory, step):
+    """Update the dot products of a RUNNING layer by the event: squared distances of all units."""
+    if (lazy.t0[k] - now) * pace.surface > REACH:
+        move_up(layer, k, pace, now, weights, lazy, memory)
+    e = layout.own[layer.location0 + location] + p
+    own, block = layer.context0 + e, layer.block0
+    decay = decayed((now - lazy.t0[k]) * pace.surface)
+    new, old = 1.0 / decay, lazy.amplitude[own]
+    memory.squares[block] += new * new - old * old
+    step.square[k] = memory.squares[block] * decay * decay
+    step.decay[k] = decay
+    enter_row(
+        weights.centroids, lazy.moved, lazy.scale, memory.dots, weights.norms, step.dist,
+        layer.update0 + e * layer.lanes, layer.unit0, layer.dots0, layer.lanes, old, new, decay, step.square[k],
+    )  # fmt: skip
+    lazy.amplitude[own] = new
+    if not lazy.is_live[own]:
+        lazy.is_live[own] = True
+        lazy.live[layer.context0 + lazy.lives[k]] = e
+        lazy.lives[k] += 1
+
+
+@bare_inlined
+def move(layer, k, f, gain, weights, copies, lazy, memory, step):
+    """C += gain (ts - c): the factor A, the norm, and v."""
+    unit, square, left = layer.unit0 + f, step.square[k], 1.0 - gain
+    dot = 0.5 * (weights.norms[unit] + square - step.dist[unit])
+    if layer.way == RUNNING:
+        dot = memory.dots[layer.dots0 + f] * step.decay[k]
+        memory.dots[layer.dots0 + f] = (left * dot + gain * square) / step.decay[k]
+    weights.norms[unit] = left * left * weights.norms[unit] + 2.0 * gain * left * dot + gain * gain * square
+    if not 1e-3 < abs(lazy.scale[unit] * left) < 1e3:
+        rescale(layer, k, f, left, weights, copies, lazy)
+    else:
+        lazy.scale[unit] *= left
+    if layer.way == RUNNING:
+        lazy.moved[unit] += gain * step.decay[k] / lazy.scale[unit]
+        return
+    copies.scale[unit], copies.norms[unit] = lazy.scale[unit], weights.norms[unit]
+    approach(
+        weights.centroids, layer.update0 + f * layer.vectors * VECTOR, gain / lazy.scale[unit], step.ts, layer.surface0,
+        layer.entries, copies.v, layer.update0 + f, layer.lanes, layer.entries > SPARSE,
+    )  # fmt: skip
+
+
+@bare_inlined
+def move_all(layer, k, f, label, layout, settings, weights, copies, lazy, memory, step):
+    """C += alpha (r - q) (ts - c) of every unit of the last layer: the delta rule."""
+    for u in range(layer.units):
+        step.score[u] = -0.5 * step.dist[layer.unit0 + u]
+    delta_gains(step.score, 0, step.score[f], label, layout.voted, 2 * settings.temperature, step.target, step.gains)
+    for u in range(layer.units):
+        gain = settings.rates[k].alpha * step.gains[u]
+        if gain != 0 and not weights.frozen[layer.unit0 + u]:
+            move(layer, k, u, gain, weights, copies, lazy, memory, step)
+
+
+@bare_inlined
+def unshared(layer, pace, f, place, now, memory):
+    """|S| of an output, from the running sum of ftv at its place."""
+    unit, here, slope = layer.feedback0 + place * layer.units + f, layer.place0 + place, np.float32(pace.feedback)
+    own_fade, all_fade = decayed_pair(
+        np.float32(now - memory.feedback[unit]) * slope, np.float32(now - memory.spoke[here]) * slope
+    )
+    memory.crowd[here] = steps.ftv_sum(memory.crowd[here], np.float64(all_fade), np.float64(own_fade))
+    memory.feedback[unit] = now
+    memory.spoke[here] = now
+    return steps.separability(memory.crowd[here] - 1.0, layer.units)
+
+
+@bare_inlined
+def adjust(layer, rates, f, S, dS, settings, weights, copies, step):
+    """Steps of a layer's thresholds."""
+    gain, compete = steps.threshold_gain(rates, S, dS), steps.competes(settings.competition, S, dS)
+    if gain == 0:
+        return
+    rivals = np.int64(compete)  # arithmetic, not a branch: nobody can predict it
+    first = (1 - rivals) * (f & -LANE)
+    last = first + LANE + rivals * (layer.lanes - LANE)
+    shift_thresholds(
+        weights.thresholds, step.dist, copies.free, layer.unit0, first, last, f, gain, compete, settings.border,
+        np.float32(-1.0 / rates.d),
+    )  # fmt: skip
+
+
+@bare_inlined
+def weigh(layer, f, c, settings, layout, step):
+    """Evidence of an output event for a class: log(share + DOUBT)."""
+    closest, total, of_class = step.dist[layer.unit0 + f], 0.0, 0.0
+    for u in range(layer.units):
+        share = exp(-settings.temperature * np.float64(step.dist[layer.unit0 + u] - closest))
+        total += share
+        of_class += share if layout.voted[u] == c else 0.0
+    return log(of_class / total + DOUBT)
+
+
+@bare
+def move_up(layer, k, pace, now, weights, lazy, memory):
+    """Move t0 of a RUNNING layer up to now: z of every live entry is v, and those that have decayed are dropped."""
+    unit0, context0, still = layer.unit0, layer.context0, 0
+    decay = decayed((now - lazy.t0[k]) * pace.surface)
+    for n in range(lazy.lives[k]):
+        e = lazy.live[context0 + n]
+        amplitude = lazy.amplitude[context0 + e]
+        add_scaled_row(weights.centroids, layer.update0 + e * layer.lanes, amplitude, lazy.moved, unit0, layer.lanes)
+        amplitude *= decay
+        lazy.is_live[context0 + e] = amplitude > FAINT
+        lazy.amplitude[context0 + e] = amplitude if amplitude > FAINT else 0.0
+        if amplitude > FAINT:
+            lazy.live[context0 + still] = e
+            still += 1
+    for u in range(layer.lanes):
+        memory.dots[layer.dots0 + u] *= decay
+        lazy.moved[unit0 + u] = 0.0
+    memory.squares[layer.block0] *= decay * decay
+    lazy.t0[k], lazy.lives[k] = now, still
+
+
+@bare
+def rescale(layer, k, f, left, weights, copies, lazy):
+    """A would soon vanish or overflow: multiply v by it instead."""
+    unit, lanes, context0, update0 = layer.unit0 + f, layer.lanes, layer.context0, layer.update0
+    factor = lazy.scale[unit] * left
+    lazy.scale[unit] = 1.0
+    if layer.way == RUNNING:
+        for n in range(lazy.lives[k]):
+            e = lazy.live[context0 + n]
+            weights.centroids[update0 + e * lanes + f] += lazy.amplitude[context0 + e] * lazy.moved[unit]
+        lazy.moved[unit] = 0.0
+        fold(layer, f, factor, weights)
+        return
+    begin = update0 + f * layer.vectors * VECTOR
+    for j in range(layer.entries):
+        weights.centroids[begin + j] *= factor
+        copies.v[update0 + j * lanes + f] = weights.centroids[begin + j]
+
+
+@bare
+def finish(now, layout, settings, state):
+    """Bring all centroids up to date: afterwards v is c."""
+    weights, _, lazy, memory, _ = state
+    for k in range(len(layout.layers)):
+        layer = layout.layers[k]
+        if layer.way == RUNNING:
+            move_up(layer, k, settings.pace[k], now, weights, lazy, memory)
+        for u in range(layer.units):
+            if layer.way == RUNNING:
+                fold(layer, u, lazy.scale[layer.unit0 + u], weights)
+            else:
+                begin = layer.update0 + u * layer.vectors * VECTOR
+                for j in range(begin, begin + layer.entries):
+                    weights.centroids[j] *= lazy.scale[layer.unit0 + u]
