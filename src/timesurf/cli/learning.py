@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
+from timesurf.cli import choosing
 from timesurf.cli.app import (
-    NETWORK,
     Config,
     Dask,
     Data,
@@ -32,7 +31,7 @@ from timesurf.cli.app import (
     write_json,
 )
 from timesurf.cli.cutting import Every, Overlap, cut
-from timesurf.cli.data import load, needs_labels, taus_of
+from timesurf.cli.data import load, needs_labels
 from timesurf.cli.preparing import fitted, for_training, prepares
 from timesurf.cli.using import figures, shown
 from timesurf.cli.wording import count
@@ -124,7 +123,7 @@ def train(
     recordings = pieces.recordings
     parts = splitting.split(recordings, validation, held_out, seed, origin=None if every is None else pieces.origin)
     what = ctx.with_resource(spread(dask, engine))
-    settings, chosen = _settings(ctx, parts.learn, what)
+    settings, chosen = choosing.settings(ctx, parts.learn, what)
     if dask is not None and settings.batch_size is None:
         raise SettingError("--dask spreads batches over workers, but this preset learns online: give --batch-size.")
     network = settings.network(recordings, recordings.classes, seed, engine=what)
@@ -168,80 +167,6 @@ def _trained(network: Any, parts: Any, settings: Any, options: dict[str, Any], r
         console.print("Stopped before the end of the first pass: there is no model to write.")
         sys.exit(130)
     return stopped
-
-
-class _Chosen(NamedTuple):
-    """What the data chose, if they did."""
-
-    law: Any = None
-    tuned: Any = None
-
-    @property
-    def why(self) -> tuple[str, ...]:
-        """The reasons, one line per choice."""
-        why: tuple[str, ...] = () if self.law is None else self.law.why
-        return why if self.tuned is None else (*why, self.tuned.why)
-
-    def about(self) -> dict[str, Any]:
-        """For the record of the run."""
-        return {"why": self.why} | ({} if self.tuned is None else {"tuning": self.tuned.to_dict()})
-
-
-def _settings(ctx: typer.Context, recordings: Any, engine: Any) -> tuple[Any, _Chosen]:
-    """The preset for these recordings to learn from, with what the options change; and what the data chose."""
-    from timesurf.presets import from_dict, named
-    from timesurf.rule import RATES
-
-    given, chosen = ctx.params, _Chosen()
-    taus, units = taus_of(given["taus"]), given["units"]
-    tunes = given["tune"] is not None or given["tune_trials"] is not None
-    if tunes and (given["preset"] != "auto" or NETWORK in ctx.meta):
-        raise SettingError("--tune starts from what the data choose: leave out --preset, and [network] in the config.")
-    if given["preset"] == "auto" or NETWORK in ctx.meta:
-        if NETWORK in ctx.meta:
-            settings = from_dict(ctx.meta[NETWORK])
-        else:
-            settings, chosen = _by_data(recordings, engine, given)
-        layers = settings.layers
-        if taus is not None:
-            layers = tuple(replace(layer, tau=tau, feedback_tau=None) for layer, tau in zip(layers, taus, strict=False))
-        if units is not None and len(layers) > 1:
-            layers = (replace(layers[0], units=units), *layers[1:])
-        settings = replace(settings, layers=layers)
-    else:
-        settings = named(given["preset"], len(recordings), units=units or 32, taus=taus)
-    rates = {name: given[name] for name in RATES if given[name] is not None}
-    others = {name: given[name] for name in ("passes", "batch_size", "keep") if given[name] is not None}
-    return replace(settings, rule=replace(settings.rule, **rates), **others), chosen
-
-
-def _by_data(recordings: Any, engine: Any, given: dict[str, Any]) -> tuple[Any, _Chosen]:
-    """Settings from the recordings to learn from, tuned if that is wanted, and printed with the reasons."""
-    from timesurf import tuning
-    from timesurf.learning.law import LAW
-    from timesurf.presets import for_data
-
-    minutes, trials, tuned = given["tune"], given["tune_trials"], None
-    if minutes is not None or trials is not None:
-        with console.status("Tuning: what the data choose ...") as status:
-
-            def report(trial: tuning.Trial) -> None:
-                what = ", ".join(f"{name} x {value:g}" for name, value in trial.knobs.changed.items()) or "the law"
-                mark = "  best so far" if trial.best else ""
-                line = f"  trial {trial.number}: {trial.recording_accuracy:.1%}  {what}  ({trial.seconds:.0f} s){mark}"
-                console.print(line, highlight=False)
-                status.update(f"Tuning: trial {trial.number + 1} ...")
-
-            tuned = tuning.tune(
-                recordings, minutes=minutes, trials=trials, engine=engine, seed=given["seed"], report=report
-            )
-    with console.status("Choosing settings from the data ..."):
-        knobs = LAW if tuned is None else tuned.knobs
-        settings, law = for_data(recordings, engine=engine, seed=given["seed"], knobs=knobs)
-    chosen = _Chosen(law, tuned)
-    for line in chosen.why:
-        console.print(f"  {line}", highlight=False)
-    return settings, chosen
 
 
 def _again(settings: Any) -> dict[str, Any]:
