@@ -47,7 +47,7 @@ LOOKED_AT = 100  # recordings: enough for a median interval
 PROBED = 400  # recordings: ridge regression takes their number cubed
 PROBED_EVENTS = 3_000_000  # as many recordings as hold so many events
 PLACES = {1: 16, 2: 12, 3: 6}  # per dimension
-SHORTER = (1, 4, 16)  # parts of the longest tau of the last layer
+SHORTER = (4, 16)  # parts of the longest tau of the last layer that are tried
 CLEARLY = 0.9  # of the error of a longer tau that a shorter one must stay below
 LARGEST_SURFACE = 1 << 12  # entries that a hidden unit may look at
 LARGEST_FIELD = 1 << 22  # entries of the last layer, times classes
@@ -242,7 +242,13 @@ def _pooled(
     hidden = with_layer(Parameters(), centroids)
     fine = emitted(computes, stages[:1], hidden, some, options, 0)
     folds = int(rng.integers(2**31))  # the same for all that is compared
-    best: tuple[Probed, float, float, Strides] | None = None
+
+    def look(coarse: Recordings, tau: float) -> tuple[Probed, float, float]:
+        """What a probe says of a time constant; and the temperature that goes with it."""
+        means = _mean_surfaces(computes, coarse, tau)
+        return cross_validated(means, label, np.random.default_rng(folds)), tau, _temperature(means, label)
+
+    best: tuple[tuple[Probed, float, float], Strides, Recordings] | None = None
     tried = []
     for stride in _strides(known.field, knobs.places):
         coarse = _divided(fine, stride)
@@ -250,19 +256,21 @@ def _pooled(
             continue
         rests = intervals(coarse.entries(), coarse.t, coarse.counts)
         longest = min(duration / 8, 16 * float(rests.mean())) if len(rests) else duration / 8
-        found: tuple[Probed, float, float] | None = None
-        for tau in (knobs.last_tau * longest / by for by in SHORTER):
-            means = _mean_surfaces(computes, coarse, tau)
-            probed = cross_validated(means, label, np.random.default_rng(folds))
-            if found is None or probed.error < CLEARLY * found[0].error:
-                found = probed, tau, _temperature(means, label)
-        assert found is not None
+        found = look(coarse, knobs.last_tau * longest)
         tried.append(f"{_named(stride)} {found[0].accuracy:.1%}")
-        if best is None or clearly_better(found[0].accuracy, best[0].accuracy, len(label)):
-            best = *found, stride
+        if best is None or clearly_better(found[0].accuracy, best[0][0].accuracy, len(label)):
+            best = found, stride, coarse
     assert best is not None
-    _, tau, temperature, stride = best
-    why.append(f"stride: {_named(stride)} (probe: {', '.join(tried)}); last layer: tau {readable(round(tau))}")
+    chosen, stride, coarse = best
+    longest = chosen[1]
+    for part in SHORTER:
+        other = look(coarse, longest / part)
+        if other[0].error < CLEARLY * chosen[0].error:
+            chosen = other
+    _, tau, temperature = chosen
+    reach = f"1/{longest / tau:.0f} of the longest" if tau < longest else "the longest"
+    probed = f"stride: {_named(stride)} (probe: {', '.join(tried)})"
+    why.append(f"{probed}; last layer: tau {readable(round(tau))}, {reach}")
     last = Full(tau=max(tau, 1.0), units_per_class=knobs.units_per_class)
     return (replace(window, stride=stride), last), temperature, (centroids,)
 
