@@ -202,7 +202,7 @@ def test_the_command_says_what_it_did(network, folder, tmp_path):
     assert ended.returncode == 1
     assert output.startswith("30 decisions on ")
     assert "broken.npz: " in output
-    assert "1 files could not be read" in output
+    assert "1 file could not be read" in output
     assert len(rows(out)) == 30
 
 
@@ -214,8 +214,11 @@ def test_a_csv_file_has_the_same_columns(network, tmp_path):
     arguments = ["predict", str(tmp_path / "words.tsf"), str(tmp_path / "words.npz"), "--out", str(out)]
     assert CliRunner().invoke(app, arguments).exit_code == 0
     head, *lines = out.read_text().splitlines()
-    assert head == "recording,label,decision,confidence,events,output_events,votes v/vyty,votes vxvyty"
-    assert [line.split(",")[1] for line in lines] == np.asarray(data.labels).tolist()
+    assert head == (
+        "file,recording,label,decision,confidence,events,output_events,"
+        "votes v/vyty,votes vxvyty,probability v/vyty,probability vxvyty"
+    )
+    assert [line.split(",")[2] for line in lines] == np.asarray(data.labels).tolist()
 
 
 def test_without_pyarrow_it_says_what_to_install(client, network, folder, tmp_path, monkeypatch):

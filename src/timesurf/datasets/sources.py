@@ -150,7 +150,19 @@ def _folder(place: Path, split: str, field: Sequence[int] | None) -> Recordings:
     if known is not None:
         read: Recordings = known.read(place, split)
         return read
-    return joined([_one(file, label, field) for file, label in _files(place, split)])
+    files = _files(place, split)
+    parts = [_one(file, label, field) for file, label in files]
+    for (file, _), part in zip(files, parts, strict=True):
+        if len(part.field) != len(parts[0].field):
+            sized = [
+                f"{of.name} has a field of {' x '.join(map(str, some.field))}"
+                for of, some in (
+                    (files[0][0], parts[0]),
+                    (file, part),
+                )
+            ]
+            raise EventError(f"{place}: {' and '.join(sized)}. Recordings of one folder have equally many dimensions.")
+    return joined(parts)
 
 
 def _known(place: Path, split: str) -> Any:
