@@ -215,3 +215,27 @@ def test_results_are_written_when_the_source_fails(model, tmp_path):
     assert result["events"] > 0
     assert result["ended_by"].startswith("EventError: ")
     assert_sane(stream.out)
+
+
+def test_lines_on_standard_input_teach_while_events_flow_and_the_model_is_saved(model, tmp_path):
+    with listening(model, tmp_path, "--teach", "-", "--save-every", "1 ms") as stream:
+
+        def say(line, sign):
+            stream.process.stdin.write(line.encode() + b"\n")
+            stream.process.stdin.flush()
+            clock = iter(range(stream.clock, 10**9, 100))
+            stream.wait_for(sign, lambda: stream.send(datagram(next(clock))))
+            stream.clock = next(clock)
+
+        stream.clock = 10
+        say("label 2", "label: 2")
+        say("new dog", "label: dog")
+        say("label cat", "'new cat' adds it")
+        say("new duck", "label: duck")
+        say("undo 2", "undo 2")  # what it was taught, and the class
+        code, said, result = stream.end(signal.SIGINT)
+    assert code == 0, said
+    taught = Network.load(stream.out)
+    assert taught.classes.tolist() == ["0", "1", "2", "3", "dog"]
+    assert not np.array_equal(taught.parameters[-1].centroids[:4], Network.load(model).parameters[-1].centroids)
+    assert result["events"] > 4

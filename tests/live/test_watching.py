@@ -10,9 +10,9 @@ from timesurf.bench import workloads
 from timesurf.io import camera
 from timesurf.io.playback import in_turn, paced, repeated
 from timesurf.io.send import Sender
+from timesurf.live.decision import Decision
 from timesurf.live.drift import Drift
 from timesurf.live.log import Log
-from timesurf.live.session import Decision
 from timesurf.live.watch import Watch
 
 

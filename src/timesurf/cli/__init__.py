@@ -9,6 +9,7 @@ from timesurf.cli import (  # noqa: F401  # each adds its commands
     learning,
     live,
     online,
+    page,
     predicting,
     reading,
     reporting,

@@ -6,9 +6,9 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 from rich.live import Live
@@ -19,7 +19,7 @@ from timesurf.cli.app import Json, Model, Seed, app, bench, check_writable, cons
 from timesurf.cli.data import load
 from timesurf.cli.preparing import fitted, for_stream, prepares
 from timesurf.cli.using import Decide, Sure
-from timesurf.errors import EventError, SettingError
+from timesurf.errors import DivergedError, EventError, SettingError
 from timesurf.io.receive import Datagrams
 
 _REFRESH = 10  # times per second
@@ -41,6 +41,13 @@ def stream(
     adapt: Annotated[bool, typer.Option("--adapt", help="Continue to learn, without labels.")] = False,
     decide: Decide = None,
     sure: Sure = None,
+    teach: Annotated[
+        str | None,
+        typer.Option(
+            help="Where commands come from, - (standard input) or udp://HOST:PORT: label NAME, new NAME, undo."
+        ),
+    ] = None,
+    save_every: Annotated[str, typer.Option(help="How often to save what was learned so far to --out.")] = "60 s",
     if_behind: Annotated[
         str | None,
         typer.Option(
@@ -73,7 +80,7 @@ def stream(
         Path | None, typer.Option(help="File for decisions over time, one JSON object per line.", dir_okay=False)
     ] = None,
     log_every: Annotated[str, typer.Option(help="Time of the stream from one line of it to the next.")] = "10 ms",
-    out: Annotated[Path | None, typer.Option(help="File for the adapted model.", dir_okay=False)] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the adapted or taught model.", dir_okay=False)] = None,
     json_file: Json = None,
     *,
     given: dict[str, Any],
@@ -82,27 +89,38 @@ def stream(
 
     Events that come faster than this machine can process them wait; if some must be dropped, their number is shown.
     Packets that are not valid are refused, and their number and the latest reason are shown. The first seconds set how
-    many events are usually rejected, and how large S is; where the stream leaves that range, a line says so. The
-    adapted model and the figures are written however the stream ends.
+    many events are usually rejected, and how large S is; where the stream leaves that range, a line says so. What
+    was learned is saved now and then, and with the figures however the stream ends.
+
+    With --teach, a line such as "label 9" says what the events show from then on: the model learns from them. "label"
+    ends that, "new dog" adds a class from the events of the last second, "undo" goes back.
 
     Example: timesurf stream digits.tsf --from recording.aedat4 --vote-tau "50 ms"
     """
     from timesurf.io.playback import paced
     from timesurf.live.backlog import Backlog
+    from timesurf.live.commands import Teacher, lines_of
     from timesurf.live.intake import Refusals, decisions
     from timesurf.live.log import Log
     from timesurf.live.session import Session
     from timesurf.live.watch import Watch
     from timesurf.network import Network
+    from timesurf.times import microseconds
 
     for path in (out, json_file, log):
         check_writable(path)
     if on_drift not in _ON_DRIFT:
         raise SettingError(f"--on-drift {on_drift}: it is one of {', '.join(_ON_DRIFT)}.")
+    if teach == source == "-":
+        raise SettingError("Standard input has the events: take commands from udp://HOST:PORT.")
+    pause, commands = microseconds(save_every, "save_every") / 1e6, lines_of(teach) if teach else iter(())
     network, refusals = Network.load(model), Refusals(_occasional_line())
     times = {"vote_tau": vote_tau, "jump": jump}
     how: dict[str, Any] = {name: None if value == "never" else value for name, value in times.items()}
-    session = Session(network, adapt=adapt, **how, on_jump=cast("Any", on_jump), decide=cast("Any", decide), sure=sure)
+    recent = "1 s" if teach else None
+    decides: Any = {"decide": decide, "sure": sure, "on_jump": on_jump}
+    session = Session(network, adapt=adapt, **how, **decides, recent=recent)
+    teacher = Teacher(session, commands, lambda text: console.print(Text(text)))
     packets, prepare = _packets(source, network, refusals.add, given)
     played = paced(packets, speed) if speed and not isinstance(packets, Datagrams) else packets
     # datagrams that are not read at once are lost as well, and not always counted
@@ -115,8 +133,8 @@ def stream(
         at_end.enter_context(_ended_by_signal(view, waiting.stop))
         at_end.callback(lambda: console.print(view.table(), highlight=False))
         at_end.callback(lambda: write_json(json_file, view.figures()))
-        if out is not None:
-            at_end.callback(lambda: _save(session, out))
+        saved = _Saved(session, out, pause)
+        at_end.callback(saved.at_end)
         lines = None if log is None else at_end.enter_context(Log(log, log_every))
         at_end.push(view.note_error)
         if isinstance(packets, Datagrams):
@@ -127,21 +145,42 @@ def stream(
         ):
             if not console.is_terminal:
                 live.stop()
-            for decision in decisions(session, waiting, refusals, one_by_one=source == "-", prepare=prepare):
+            each = decisions(
+                session, teacher.between(waiting), refusals,
+                one_by_one=source == "-", prepare=prepare, label=lambda: teacher.label,
+            )  # fmt: skip
+            for decision in each:
                 view.update(decision)
                 watch.update(decision)
                 if lines is not None:
                     lines.add(session.latest, session.events, decision)
+                saved.now_and_then()
     if refusals.count and not session.events:
         raise EventError(f"{source}: all packets were refused, {refusals.count:,}. The latest: {refusals.reason}")
 
 
-def _save(session: Any, out: Path) -> None:
-    """Write the adapted model, if the session has adapted."""
-    if not session.adapts:
-        return
-    session.adapted().save(out)
-    console.print(f"Adapted model written to {out}", highlight=False)
+class _Saved:
+    """What a session has learned, as a file: every so often, and at the end."""
+
+    def __init__(self, session: Any, out: Path | None, pause: float) -> None:
+        self.session, self.out, self.pause, self.due = session, out, pause, time.monotonic() + pause
+
+    @property
+    def _wanted(self) -> bool:
+        return self.out is not None and bool(self.session.adapts or self.session.changes)
+
+    def now_and_then(self) -> None:
+        """Write it if it is time to; a model that has diverged replaces no good one."""
+        if self._wanted and time.monotonic() >= self.due:
+            with suppress(DivergedError):
+                self.session.adapted().save(self.out)
+            self.due = time.monotonic() + self.pause
+
+    def at_end(self) -> None:
+        """Write it."""
+        if self._wanted:
+            self.session.adapted().save(self.out)
+            console.print(f"Adapted model written to {self.out}", highlight=False)
 
 
 @contextmanager

@@ -161,3 +161,15 @@ def tighten(
         Units(np.ascontiguousarray(units.centroids[own][..., seen]), units.thresholds[own], units.frozen[own])
         for units, own, seen in zip(tight, stay, below, strict=True)
     )
+
+
+def without(network: N, name: Any) -> N:
+    """A network without a class and its units of the last layer; the hidden layers stay as they are."""
+    rest = network.classes != name
+    if rest.all() or not rest.any():
+        raise SettingError(f"{name!r} is not one of several classes: {network.classes.tolist()}.")
+    smaller = network.resized([stage.units for stage in network.stages[:-1]], network.classes[rest])
+    own = np.repeat(rest, network.stages[-1].units_per_class)
+    *hidden, last = network.parameters.copy()
+    smaller.parameters = Parameters([*hidden, Units(*(array[own] for array in last.arrays))])
+    return smaller

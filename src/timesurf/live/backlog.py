@@ -78,21 +78,32 @@ class Backlog:
             self._changed.notify_all()
 
     def __iter__(self) -> Iterator[Any]:
-        while True:
-            with self._changed:
-                while not (self._queue or self._ended or self._closed):
-                    self._changed.wait(_PATIENCE)
-                if self._closed:
-                    return
-                if not self._queue:
-                    if self._error is not None:
-                        raise self._error
-                    return
-                packet = self._queue.popleft()
-                self.waiting -= len(packet)
-                self.taken += len(packet)
-                self._changed.notify_all()
-            yield packet
+        while not self.ended:
+            packet = self.poll(_PATIENCE)
+            if packet is not None:
+                yield packet
+
+    @property
+    def ended(self) -> bool:
+        """Whether no more packets will come."""
+        return self._closed or (self._ended and not self._queue and self._error is None)
+
+    def poll(self, seconds: float) -> Any:
+        """The next packet, or None if none comes in this time."""
+        with self._changed:
+            if not (self._queue or self._ended or self._closed):
+                self._changed.wait(seconds)
+            if self._closed:
+                return None
+            if not self._queue:
+                if self._error is not None:
+                    raise self._error
+                return None
+            packet = self._queue.popleft()
+            self.waiting -= len(packet)
+            self.taken += len(packet)
+            self._changed.notify_all()
+        return packet
 
     def _read(self, packets: Iterable[Any]) -> None:
         try:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from timesurf.errors import EventError
-from timesurf.live.session import Decision, Session
+from timesurf.live.decision import Decision
+from timesurf.live.session import Session
 
 
 class Refusals:
@@ -47,6 +48,7 @@ def decisions(
     *,
     one_by_one: bool = False,
     prepare: Callable[[Any], Any] | None = None,
+    label: Callable[[], Any] = lambda: None,
 ) -> Iterator[Decision]:
     """The decision of a session after every packet that it accepts.
 
@@ -63,6 +65,8 @@ def decisions(
         valid is refused alone, and the others of its packet are not.
     prepare : callable, optional
         What each packet goes through first, see `Preparation.stream`.
+    label : callable
+        Called before each packet: what it shows, or None.
 
     Yields
     ------
@@ -84,17 +88,17 @@ def decisions(
     """
     for packet in packets:
         try:
-            decision = _taken(session, packet if prepare is None else prepare(packet))
+            decision = _taken(session, packet if prepare is None else prepare(packet), label())
         except EventError as error:
             if not one_by_one or len(packet) == 1:
                 refusals.add(str(error))
             else:
                 events = (packet[i : i + 1] for i in range(len(packet)))
-                yield from decisions(session, events, refusals, prepare=prepare)
+                yield from decisions(session, events, refusals, prepare=prepare, label=label)
         else:
             yield decision
 
 
-def _taken(session: Session, packet: Any) -> Decision:
+def _taken(session: Session, packet: Any, label: Any) -> Decision:
     coords = [packet[axis] for axis in session.places]
-    return session.take(coords, packet["t"], packet["p"] if session.network.polarities > 1 else None)
+    return session.take(coords, packet["t"], packet["p"] if session.network.polarities > 1 else None, label)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from timesurf.live.session import Decision
+from timesurf.live.decision import Decision
 from timesurf.times import Time, microseconds
 
 

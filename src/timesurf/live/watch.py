@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from timesurf.live.decision import Decision
 from timesurf.live.drift import Drift
-from timesurf.live.session import Decision, Session
+from timesurf.live.session import Session
 
 
 class Watch:

@@ -1,0 +1,1 @@
+"""The page of `timesurf live`: plain HTML, CSS and JavaScript."""

@@ -1,0 +1,159 @@
+"""A live session learns from labels, grows and goes back: to the bit as the offline verbs on the same events."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.live.test_session import bounds
+from tests.random_networks import cases
+from timesurf import EventError, Network, SettingError
+from timesurf.bench import workloads
+from timesurf.live.session import Session
+
+
+@pytest.fixture(scope="module")
+def data():
+    return workloads.strokes(6, events=300, field=(8, 8))
+
+
+@pytest.fixture(scope="module")
+def network(data):
+    return workloads.started(workloads.NMNIST, data)
+
+
+def events_of(recording, later=0):
+    (events,) = recording.to_structured()
+    events = events.astype([(name, np.int64) for name in events.dtype.names])
+    events["t"] += later
+    return events
+
+
+@given(cases(), st.integers(0, 2**32))
+@settings(deadline=None, max_examples=30)
+def test_what_was_taught_is_that_of_partial_fit_and_adapt_for_any_cut(case, seed):
+    stages, rng = case.stages, np.random.default_rng(seed)
+    classes = range(stages[-1].classes)
+    network = Network([s.layer for s in stages], stages[0].field, stages[0].polarities, classes, rule=case.rule)
+    network.parameters = case.parameters
+    offline, session, later = network.twin(network.snapshot()), Session(network, adapt=True), 0
+    for r, number in enumerate(case.batch.label):
+        one = case.recordings[r]
+        if len(one.t) == 0:
+            continue
+        label = None if number < 0 else int(number)
+        session.cut()
+        for a, b in zip(*bounds(len(one.t), rng), strict=True):
+            coords, t, p = [x[a:b] for x in one.coords], one.t[a:b] - one.t[0] + later, one.p[a:b]
+            session.take(coords, t, p, label=label)
+        later += int(one.t[-1] - one.t[0]) + 5
+        if label is None:
+            offline.adapt(one)
+        else:
+            offline.partial_fit(one.with_labels([label]))
+    learned = session.adapted()
+    assert learned.parameters.same(offline.parameters)
+    np.testing.assert_equal(learned.history, offline.history)
+
+
+def test_a_new_recording_begins_where_the_label_changes(network, data):
+    offline, session = network.twin(network.snapshot()), Session(network)
+    for r, label in enumerate([3, None, 1]):
+        session.push(events_of(data[r], r * 10**6), label=label)
+        if label is not None:
+            offline.partial_fit(data[r].with_labels([label]))
+    learned = session.adapted()
+    assert learned.parameters.same(offline.parameters)
+    assert not learned.parameters.same(network.parameters)
+    assert session.events == data.counts[:3].sum()
+    assert session.first == data.t[0]
+
+
+def test_a_class_is_added_as_by_extend_and_learns(network, data):
+    offline, session = network.twin(network.snapshot()), Session(network, recent="1 s")
+    session.push(events_of(data[0]), label=2)
+    session.cut()
+    session.push(events_of(data[1], 10**7))
+    session.add_class("dog", units=[2])
+    session.push(events_of(data[2], 2 * 10**7), label="dog")
+    offline.partial_fit(data[0].with_labels([2]))
+    frozen = [units.frozen.copy() for units in offline.parameters]
+    offline.extend(data[1].with_labels(["dog"]), units=[2], classes=["dog"], start="quick")
+    for units, before in zip(offline.parameters, frozen, strict=True):
+        units.frozen[: len(before)] = before
+    assert offline.partial_fit(data[2].with_labels(["dog"])).parameters.same(session.adapted().parameters)
+    assert session.network.classes[-1] == "dog"
+    session.push(events_of(data[0], 3 * 10**7), label=2)  # also by its number, although all names are texts now
+    assert network.classes[-1] != "dog"  # the network that was given is not changed
+
+
+def test_old_units_rest_only_if_asked(network, data):
+    for freeze in (False, True):
+        session = Session(network)
+        session.add_class("dog", events_of(data[1]), freeze=freeze)
+        assert all((units.frozen.sum() > 0) == freeze for units in session.adapted().parameters)
+
+
+def test_undo_goes_back_to_any_mark_to_the_bit(network, data):
+    session, states = Session(network, marks=4), []
+    changes = [
+        lambda t: session.push(events_of(data[0], t), label=1),
+        lambda t: session.add_class("dog", events_of(data[1])),
+        lambda t: session.push(events_of(data[2], t), label="dog"),
+        lambda t: session.forget("dog"),
+    ]
+    for n, change in enumerate(changes):
+        states.append(session.adapted())
+        change(n * 10**6)
+    for back in (1, 2, 1):
+        session.undo(back)
+        for _ in range(back):
+            before = states.pop()
+        now = session.adapted()
+        assert now.parameters.same(before.parameters)
+        assert now.classes.tolist() == before.classes.tolist()
+        assert now.history == before.history
+    assert session.changes == 0
+    with pytest.raises(SettingError, match="there are 0 changes"):
+        session.undo()
+    again = Session(network)
+    again.push(events_of(data[0]), label=1)
+    session.push(events_of(data[0], 10**8), label=1)
+    assert session.adapted().parameters.same(again.adapted().parameters)
+
+
+def test_forgetting_removes_the_units_of_a_class_alone(network, data):
+    session = Session(network)
+    session.forget(3)
+    learned = session.adapted()
+    assert 3 not in learned.classes
+    kept = [n for n in range(len(network.classes)) if network.classes[n] != 3]
+    np.testing.assert_array_equal(learned.parameters[-1].centroids, network.parameters[-1].centroids[kept])
+    assert session.push(events_of(data[0])).decision != 3
+
+
+def test_what_is_refused_changes_nothing(network, data):
+    session = Session(network)
+    with pytest.raises(EventError, match="label 'cat' is none of"):
+        session.push(events_of(data[0]), label="cat")
+    session.push(events_of(data[0]), label=1)
+    with pytest.raises(EventError, match="comes before"):
+        session.push(events_of(data[0]), label=2)
+    assert session.changes == 1
+    with pytest.raises(SettingError, match="already"):
+        session.add_class(1, events_of(data[0]))
+    with pytest.raises(EventError, match="no recent events"):
+        session.add_class("dog")
+    offline = network.twin(network.snapshot()).partial_fit(data[0].with_labels([1]))
+    assert session.adapted().parameters.same(offline.parameters)
+
+
+def test_recent_events_are_those_of_a_short_window(network, data):
+    session, held = Session(network, recent="1 ms"), events_of(data[0])
+    for packet in np.array_split(held, 7):
+        session.push(packet)
+    late = held[held["t"] >= held["t"][-1] - 1000]
+    given = Session(network)
+    given.add_class("dog", late)
+    session.add_class("dog")
+    assert session.adapted().parameters.same(given.adapted().parameters)
