@@ -121,7 +121,7 @@ def chromium(folder):
         open_tab.kill = process.kill
         yield open_tab
     finally:
+        process.terminate()  # before the tabs, which would wait for its answers
+        process.wait(20)
         for tab in tabs:
             tab.close()
-        process.terminate()
-        process.wait(20)
