@@ -44,7 +44,7 @@ def table() -> str:
     extras = PROJECT["optional-dependencies"]
     runtime = needed(PROJECT["dependencies"])
     groups = {"always": runtime} | {
-        extra: needed(extras[extra]) - runtime for extra in ("plots", "formats", "hdf5", "ros", "dask", "search")
+        extra: needed(extras[extra]) - runtime for extra in ("plots", "formats", "hdf5", "ros", "dask", "search", "live")
     }
     rows = [f"| {name} | {group} | {licence(name)} |" for group, names in groups.items() for name in sorted(names)]
     return "\n".join(["| package | installed | licence |", "|---|---|---|", *rows])
