@@ -8,24 +8,27 @@ import sys
 from pathlib import Path
 
 README = Path(__file__).parents[1] / "README.md"
+START = README.parent / "docs" / "start.md"
 
 
 def test_the_examples_run_one_after_the_other(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    names = {}
-    for example in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL):
-        exec(example, names)
-    score = float(capsys.readouterr().out.splitlines()[0])
-    assert score == 1
-    assert (tmp_path / "sentences.tsf").is_file()
-    assert len(names["recordings"]) == len(names["train"])
+    for page in (README, START):
+        exec(re.search(r"```python\n(.*?)```", page.read_text(), re.DOTALL)[1], {})
+        score = float(capsys.readouterr().out.splitlines()[0])
+        assert score == 1
+        (tmp_path / "sentences.tsf").unlink()
 
 
 def test_the_commands_run_as_they_stand(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```sh\n(.*?)```", README.read_text(), re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines() if line.startswith("timesurf ")]
+    shown, lines = (
+        [line for line in page.read_text().splitlines() if line.startswith("timesurf ")] for page in (README, START)
+    )
+    commands = [[shlex.split(line, comments=True) for line in page] for page in (shown, lines)]
+    assert len(shown) == 3
     assert len(lines) >= 8
+    assert commands[1][:3] == commands[0]  # so that running those of one page runs both
     for line in lines:
         words = shlex.split(line, comments=True)[1:]
         done = subprocess.run([sys.executable, "-m", "timesurf", *words], capture_output=True, text=True, check=False)
@@ -40,8 +43,28 @@ def test_the_example_of_transforms_runs(capsys):
 
 
 def test_links_lead_somewhere():
-    made = ("examples/", "reference.rst")  # when the site is built, which fails on a link that leads nowhere
-    for page in (README, *README.parent.glob("docs/*.md")):
+    elsewhere = (
+        "https://",
+        "examples/",
+        "../examples/",
+        "../api/",
+        "reference.rst",
+    )  # all but the first: made with the site
+    for page in (README, *README.parent.glob("docs/*.md"), *README.parent.glob("docs/howto/*.md")):
         for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
-            if not target.startswith(made):
+            if not target.startswith(elsewhere):
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_anchors_lead_to_headings():
+    pages = (README, *README.parent.glob("docs/*.md"), *README.parent.glob("docs/howto/*.md"))
+    for page in pages:
+        for target, anchor in re.findall(r"\]\(([^)#]*?\.md)?#([^)]*)\)", page.read_text()):
+            other = page.parent / target if target else page
+            headings = re.findall(r"^#+ (.*)$", other.read_text(), re.MULTILINE)
+            slugs = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+            assert anchor in slugs, f"{page.name} links to {target}#{anchor}"
+
+
+def test_the_first_page_is_short():
+    assert len(README.read_text().splitlines()) < 120
