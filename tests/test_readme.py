@@ -20,19 +20,22 @@ def test_the_examples_run_one_after_the_other(tmp_path, monkeypatch, capsys):
         (tmp_path / "sentences.tsf").unlink()
 
 
+def commands(page):
+    """The words of each line that a page shows for a shell and that calls timesurf."""
+    blocks = re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL)
+    lines = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines()]
+    return [words[1:] for words in lines if words[:1] == ["timesurf"]]
+
+
 def test_the_commands_run_as_they_stand(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shown, lines = (
-        [line for line in page.read_text().splitlines() if line.startswith("timesurf ")] for page in (README, START)
-    )
-    commands = [[shlex.split(line, comments=True) for line in page] for page in (shown, lines)]
+    shown, all_of_them = commands(README), commands(START)
     assert len(shown) == 3
-    assert len(lines) >= 8
-    assert commands[1][:3] == commands[0]  # so that running those of one page runs both
-    for line in lines:
-        words = shlex.split(line, comments=True)[1:]
+    assert all_of_them[:3] == shown  # so that running one page runs both
+    assert len(all_of_them) >= 8
+    for words in all_of_them:
         done = subprocess.run([sys.executable, "-m", "timesurf", *words], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+        assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
     assert json.loads((tmp_path / "figures.json").read_text())["recording_accuracy"] >= 0.85
 
 

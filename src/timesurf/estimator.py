@@ -195,7 +195,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self
 
     def fit(self, X: Recordings, y: Any = None) -> Sup3rClassifier:
-        """Start anew and learn from the recordings.
+        """Learn from the recordings, from a new start.
 
         Parameters
         ----------

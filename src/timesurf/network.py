@@ -136,7 +136,7 @@ class Network(Predicting):
         return self
 
     def fit(self, recordings: Recordings, **settings: Unpack[Fitting]) -> Network:
-        """Start anew and learn: `start`, then `train`, with the parameters of both."""
+        """Learn from a new start: `start`, then `train`, with the parameters of both."""
         best.fit(self, recordings, (self.law.settings(self.layers) if self.law else {}) | settings)  # type: ignore[arg-type]
         return self
 
@@ -270,7 +270,7 @@ class Network(Predicting):
     def _become(self, other: Network) -> Network:
         """Take over the layers, the classes and the parameters of another network."""
         self.layers, self.stages, self.classes = other.layers, other.stages, other.classes
-        self.parameters, self.calibration = other.parameters, {}  # to be calibrated anew
+        self.parameters, self.calibration = other.parameters, {}  # to be calibrated again
         return self
 
     def resized(self, units: Sequence[int], classes: Sequence[Any] | Array) -> Network:

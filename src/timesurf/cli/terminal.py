@@ -1,6 +1,6 @@
 """The terminal: text from outside is shown, never obeyed.
 
-Names of classes and files come from whoever made the data. As they are, they could hold rich's markup (`[/bold]`) or
+Names of classes and files come from other people's data. As they are, they could hold rich's markup (`[/bold]`) or
 control characters, with which a terminal renames its window, moves its cursor or changes what has been printed.
 """
 

@@ -31,6 +31,6 @@ def images(split: str = "train") -> tuple[Array, Array]:
 
 
 def load(split: str = "train") -> Recordings:
-    """Recordings of one split, labelled 0 to 9; made anew each time, in some seconds."""
+    """Recordings of one split, labelled 0 to 9; made each time, in some seconds."""
     pictures, labels = images(split)
     return saccades.simulate(pictures, labels, seed=[0, 0 if split == "train" else 1])

@@ -52,7 +52,7 @@ SENSORS = {
 
 
 def opened(path: Path, asked: Asked) -> Opened:
-    """A file; its sensor is the one asked for, or named, or told from its addresses."""
+    """A file; its sensor is the one asked for, or named, or known from its addresses."""
     with path.open("rb") as file:
         header = _header(file, path)
         begin = file.tell()

@@ -49,7 +49,7 @@ def repeated(play: Callable[[], Iterable[Array]], times: int | None) -> Iterator
     Parameters
     ----------
     play : callable
-        Opens the packets anew.
+        Opens the packets again.
     times : int or None
         How often; None: without end.
 
@@ -96,7 +96,7 @@ def paced(
     Yields
     ------
     structured array
-        When its last event is due. If whoever takes them is slow, the next ones are not late because of it.
+        When its last event is due. If the receiver is slow, the next ones are not late because of it.
 
     Examples
     --------

@@ -184,7 +184,7 @@ def _check_same(asked: dict[str, Any], found: dict[str, Any]) -> None:
     other = [name for name in asked if asked[name] != found.get(name)]
     if other:
         was = ", ".join(f"{name} was {found.get(name)!r} and is {asked[name]!r} now" for name in other)
-        raise SettingError(f"Cannot resume: {was}. Resume with the same settings, or train anew without resume.")
+        raise SettingError(f"Cannot resume: {was}. Resume with the same settings, or start again without resume.")
 
 
 def _between(value: Any, low: float, high: float) -> bool:

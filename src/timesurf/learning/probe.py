@@ -20,7 +20,7 @@ PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)  # of ridge regression, in units of the mea
 
 
 class Probed(NamedTuple):
-    """How well the classes can be told from mean surfaces."""
+    """How well the classes can be distinguished by mean surfaces."""
 
     accuracy: float  # fraction of recordings classified correctly when their fold was left out, at the best penalty
     error: float  # squared error of the same regression, 1 for one that knows nothing, at the best penalty

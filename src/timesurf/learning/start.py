@@ -79,7 +79,7 @@ def begin(
 def begin_last(
     network: Trainee, recordings: Recordings, *, start: Start = "mean", zeta: float = 0.1, sample: int = 20
 ) -> None:
-    """Give the last layer its first centroids anew, from what the layers below it pass on now."""
+    """Give the last layer new first centroids, from what the layers below it pass on now."""
     label, rng, stages = network.class_numbers(recordings), np.random.default_rng(network.seed), network.stages
     batch = sample_of(recordings, label, sample, rng, stages[-1].units_per_class)
     below, units = Parameters(network.parameters[:-1]), range(stages[-1].units)

@@ -70,7 +70,7 @@ def centroids(network: Network, layer: int = 0, *, back_to_pixels: bool = False,
 
     Colours range from 0 to the largest entry of all units, which the title states. x is to the right, y down;
     polarities as in `picture`: those of an upper layer are the units of the layer below. A unit whose threshold fell to
-    0 does not fire any more and is called silent. Units of the last layer have the names of their classes.
+    0 no longer fires and is called silent. Units of the last layer have the names of their classes.
 
     Parameters
     ----------

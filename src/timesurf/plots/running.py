@@ -144,7 +144,7 @@ def shares_so_far(vote: Array, classes: int) -> Array:
 
 
 def settled(shares: Array) -> int | None:
-    """Number of the event after which the decision did not change any more; None without any vote.
+    """Number of the event after which the decision no longer changed; None without any vote.
 
     Examples
     --------

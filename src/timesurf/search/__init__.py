@@ -1,6 +1,6 @@
 """Search for settings with a high recording accuracy and few events kept. Optuna is the extra `search`.
 
-Trials learn from one part of the recordings and are judged by a second. The best settings are then trained anew and
+Trials learn from one part of the recordings and are judged by a second. The best settings are then trained again and
 reported on a third part, held out: no trial has seen it, and nothing was chosen by it.
 
 =============  ==================================================================
@@ -76,7 +76,7 @@ def run(
     report: Report | None = None,
     progress: Callable[[int, int], None] = lambda done, networks: None,
 ) -> dict[str, Any]:
-    """Search around a preset, then train the best settings and the preset's own anew and report on recordings held out.
+    """Search around a preset, then train the best settings and the preset's own again and report on recordings held out.
 
     Parameters
     ----------

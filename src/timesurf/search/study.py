@@ -145,7 +145,7 @@ class Study:
     def ask(self, seed: int) -> Any:
         """The next trial: from the queue, or as Optuna's sampler suggests.
 
-        The sampler is created anew for each trial and seeded by how many there are. So the suggestions depend on the
+        The sampler is created for each trial and seeded by how many there are. So the suggestions depend on the
         seed and on the finished trials alone, not on how often the search was interrupted.
         """
         raised = sum(

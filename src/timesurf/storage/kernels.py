@@ -1,7 +1,7 @@
 """Compiled kernels on disk, so that the next process need not compile them again: numba's cache, where there is room.
 
 numba stores them next to the source or in the user's home, and refuses to compile where it can write to neither, as in
-many containers. Here they then go to a temporary folder, or are compiled anew in each process.
+many containers. Here they then go to a temporary folder, or are compiled in each process.
 """
 
 from __future__ import annotations

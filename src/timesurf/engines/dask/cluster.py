@@ -1,6 +1,6 @@
 """Connect to a Dask cluster, or start one on the cores of this machine (the extra `dask`).
 
-Whoever can connect to a Dask cluster can run code in it. A cluster that is started here takes connections from this
+Anyone who can connect to a Dask cluster can run code in it. A cluster that is started here takes connections from this
 machine alone, and only with a certificate that was made for it and never leaves the memory of its processes: other
 users of the machine cannot use it.
 """
