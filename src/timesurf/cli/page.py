@@ -46,7 +46,7 @@ def live(
 ) -> None:
     """Open a page on which a model works on live events: draw, look, and teach it. Ctrl-C ends it.
 
-    Whoever has the address, which holds a token, can look. What was taught and not saved is saved when it ends.
+    Anyone who has the address, which holds a token, can look. What was taught and not saved is saved when it ends.
 
     Example: timesurf live digits.tsf --from test.npz --out taught.tsf
     """

@@ -1,6 +1,6 @@
 """The page and the show behind it, on a port of this machine: websockets and a few plain files.
 
-Who may look: whoever has the token, from a page of this very server. The first who comes may act; others see.
+Who may look: anyone who has the token, from a page of this server. The first page may act, others only watch.
 A page that is slow gets fewer frames, and one that goes away is forgotten: the show never waits for any.
 """
 
