@@ -76,7 +76,7 @@ def run(
     report: Report | None = None,
     progress: Callable[[int, int], None] = lambda done, networks: None,
 ) -> dict[str, Any]:
-    """Search around a preset, then train the best settings and the preset's own again and report on recordings held out.
+    """Search around a preset, train the best settings and the preset's own again, and report on recordings held out.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ def frames(
     Returns
     -------
     array of uint32
-        Of shape (pieces, polarities, *field).
+        Of shape ``(pieces, polarities, *field)``.
 
     Examples
     --------
