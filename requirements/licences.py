@@ -43,9 +43,8 @@ def table() -> str:
     """Markdown: each package, why it is there, its licence."""
     extras = PROJECT["optional-dependencies"]
     runtime = needed(PROJECT["dependencies"])
-    groups = {"always": runtime} | {
-        extra: needed(extras[extra]) - runtime for extra in ("plots", "formats", "hdf5", "ros", "dask", "search", "live")
-    }
+    shown = ("plots", "formats", "hdf5", "ros", "dask", "search", "live")
+    groups = {"always": runtime} | {extra: needed(extras[extra]) - runtime for extra in shown}
     rows = [f"| {name} | {group} | {licence(name)} |" for group, names in groups.items() for name in sorted(names)]
     return "\n".join(["| package | installed | licence |", "|---|---|---|", *rows])
 
