@@ -38,13 +38,13 @@ def check_clone_has_the_same_parameters_and_no_fit(estimator, data):
 
 
 def check_parameters_can_be_read_and_set(estimator, data):
-    for name, value in estimator.get_params().items():
+    for name, value in estimator.get_params(deep=False).items():
         assert getattr(estimator.set_params(**{name: value}), name) is value
     raises(ValueError, lambda: estimator.set_params(no_such_parameter=1))
 
 
 def check_init_sets_parameters_only(estimator, data):
-    assert set(vars(estimator)) == set(estimator.get_params())
+    assert set(vars(estimator)) == set(estimator.get_params(deep=False))
 
 
 def check_fit_returns_the_estimator_and_changes_no_parameter(estimator, data):

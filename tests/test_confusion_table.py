@@ -22,7 +22,7 @@ def test_few_classes_are_a_matrix_with_a_column_for_silent_recordings():
 
 
 def test_many_classes_are_a_list_of_the_most_frequent_mistakes():
-    names = [f"class{n}" for n in range(_MATRIX + 1)]
+    names = [f"class{n}" for n in range(max(_MATRIX + 1, 31))]
     counts = [[n, n, 100] for n in range(20)] + [[n, n + 1, n + 1] for n in range(20)] + [[30, -1, 99]]
     lines = [line.replace("│", " ").split() for line in printed(names, counts)]
     rows = [line for line in lines if line and line[0].startswith("class")]

@@ -34,7 +34,7 @@ def test_parameters_are_kept_as_given_and_survive_clone():
         "layers", "passes", "batch_size", "decay", "keep", "validation", "patience",
         "if_diverged", "checkpoints", "resume",
         "alpha", "beta", "gamma", "delta", "d", "kernel", "competition", "last", "temperature",
-        "start", "zeta", "margin", "sample", "decide", "calibrate", "engine", "dtype", "threads",
+        "start", "zeta", "margin", "sample", "decide", "calibrate", "engine", "dtype", "precision", "threads",
         "deterministic", "random_state", "client", "verbose",
     }  # fmt: skip
 

@@ -11,7 +11,8 @@ import pytest
 
 FUZZ = Path(__file__).parents[1] / "fuzz"
 CAMERA = ("csv", "dat", "raw", "es", "aedat4")  # these need faery
-TARGETS = sorted(folder.name for folder in (FUZZ / "corpus").iterdir())
+TRUSTED = ("hdf5", "ros")  # read by libraries that hang or take much memory on some damaged files: docs/limits.md
+TARGETS = sorted(folder.name for folder in (FUZZ / "corpus").iterdir() if folder.name not in TRUSTED)
 
 
 def fuzzed(target, folder, *arguments, broken="", plain=True):
@@ -41,10 +42,10 @@ def test_damaged_and_hostile_inputs_are_refused_or_read_well(tmp_path, target):
 
 @pytest.mark.skipif(find_spec("atheris") is None, reason="atheris is an extra: pip install 'timesurf[fuzz]'")
 @pytest.mark.parametrize("target", [name for name in TARGETS if name not in CAMERA])
-def test_inputs_chosen_by_coverage_find_nothing_in_two_seconds(tmp_path, target):
-    process, result = fuzzed(target, tmp_path, "--seconds", "2", plain=False)
+def test_inputs_chosen_by_coverage_find_nothing(tmp_path, target):
+    process, result = fuzzed(target, tmp_path, "--runs", "200", plain=False)
     assert result["findings"] == {}, process.stdout
-    assert result["inputs"] > 20  # far more on an idle machine
+    assert result["inputs"] >= 200
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,9 @@ def test_outcomes_of_parts_are_joined_in_their_order():
 
 
 def test_defaults_of_an_engine():
-    assert Options() == Options("float64", None, False, 0.0)
+    assert Options() == Options(
+        dtype="float64", threads=None, deterministic=False, precision="float64", temperature=0.0
+    )
     assert data._PACKED_AT_ONCE == 131_072
     assert data.Learner((), some(), None, None).kept == 1
     assert data.KEPT_WEIGHT == 0.2
