@@ -118,3 +118,8 @@ def test_recordings_add_up():
         a + Recordings([[8], [8]], t=[1], field=(9, 9))
     with pytest.raises(TypeError):
         a + 1
+
+
+def test_pieces_longer_than_any_clock_are_whole_recordings():
+    recordings = Recordings([[0, 0]], t=[5, 2**60], offsets=[0, 2], field=(1,))
+    assert cutting.cut(recordings, "1e30 s").recordings.counts.tolist() == [2]

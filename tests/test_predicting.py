@@ -139,6 +139,12 @@ def test_options_change_the_preparation_for_another_camera(timesurf, model, fold
     assert [row["decision"] for row in csv.DictReader(out.splitlines())] == decisions(model, sensor)
 
 
+def test_a_preparation_that_leads_to_a_smaller_field_is_refused(timesurf, model, folder):
+    code, _, said = timesurf("predict", model, folder / "flat", "--downsample", "9")
+    assert code == 2
+    assert "Leave out --crop, --downsample and --field" in said
+
+
 def test_data_on_the_field_of_the_network_is_taken_as_prepared(timesurf, model, sensor, tmp_path):
     npz.write(tmp_path / "small.npz", Network.load(model).preparation(sensor))
     code, out, said = timesurf("predict", model, tmp_path / "small.npz", "--out", "-")

@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import operator
+import reprlib
 import struct
 from dataclasses import fields
 from pathlib import Path
@@ -231,7 +232,9 @@ def _calibration(about: Any) -> dict[str, Calibration]:
         fits &= isinstance(numbers, list) and len(numbers) == 2 and all(isinstance(n, float) for n in numbers)
         fits = fits and 0 < numbers[0] < math.inf and 0 <= numbers[1] < math.inf
     if not fits:
-        raise ModelFileError(f"calibration = {about!r} must have a scale and a prior for votes, evidence or both.")
+        raise ModelFileError(
+            f"calibration = {reprlib.repr(about)} must have a scale and a prior for votes, evidence or both."
+        )
     return {how: Calibration(*numbers) for how, numbers in about.items()}
 
 

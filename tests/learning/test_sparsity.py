@@ -119,3 +119,8 @@ def test_a_single_layer_rejects_nothing():
     network = Network([Full(tau=1)], DATA.field, DATA.polarities, DATA.classes).start(DATA)
     with pytest.raises(SettingError, match="single layer"):
         network.tighten(DATA, keep=0.5)
+
+
+def test_a_network_that_the_data_chose_keeps_the_share_from_the_start():
+    network = Network.for_data(DATA).fit(DATA, keep=0.4, passes=2)
+    assert metrics.kept(network.infer(DATA)) == pytest.approx(0.4, abs=0.03)

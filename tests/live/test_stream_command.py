@@ -63,7 +63,7 @@ class Stream:
     def wait_for_refusals(self, least):
         """Until so many packets were refused; garbled ones are sent meanwhile, so that a line about it is printed."""
         self.wait_for(
-            rf"^({'|'.join(map(str, range(least, least + 500)))}) packets refused", lambda: self.send(GARBLED)
+            rf"^({'|'.join(map(str, range(least, least + 500)))}) packets? refused", lambda: self.send(GARBLED)
         )
 
     def send(self, *datagrams):
@@ -139,7 +139,7 @@ def test_bad_datagrams_are_refused_counted_and_shown_and_the_session_goes_on(mod
 def test_model_and_figures_are_written_when_a_signal_ends_it(model, tmp_path, sign):
     with listening(model, tmp_path) as stream:
         stream.send(datagram(10, 20, 30), GARBLED)
-        stream.wait_for("1 packets refused")
+        stream.wait_for("1 packet refused")
         code, said, result = stream.end(sign)
     assert code == 0, said
     assert (result["events"], result["ended_by"]) == (3, sign.name)

@@ -178,3 +178,18 @@ def test_what_does_not_fit_in_a_datagram_is_refused():
         sender.send(np.array([(70_000, 1)], [("x", int), ("t", int)]))
     with pytest.raises(EventError, match="names no host and port"):
         Sender("udp://nowhere")
+
+
+def test_time_that_opening_a_file_takes_is_not_made_up_for():
+    now = [0.0]
+
+    def slow():
+        now[0] += 5  # seconds until the first packet is there
+        yield from in_turn(recordings())
+
+    def sleep(seconds):
+        now[0] += seconds
+
+    packets = list(paced(slow(), 1.0, clock=lambda: now[0], sleep=sleep))
+    span = (int(packets[-1]["t"][-1]) - int(packets[0]["t"][0])) / 1e6
+    assert now[0] == pytest.approx(5 + span)

@@ -223,9 +223,9 @@ def _finished(network: Any, parts: Any, about: dict[str, Any], model: Path, run:
     if accuracies := [line["validation_accuracy"] for line in network.history if "validation_accuracy" in line]:
         best = max(accuracies)
         last = len(accuracies) - accuracies[::-1].index(best)
+        passes = count(len(accuracies), "pass")
         console.print(
-            f"Best of {len(accuracies)} passes: {last}, recording accuracy {best:.1%} on what it was chosen by.",
-            highlight=False,
+            f"Best of {passes}: {last}, recording accuracy {best:.1%} on what it was chosen by.", highlight=False
         )
     if parts.held_out is not None:
         held = count(len(parts.held_out), "recording")
@@ -234,8 +234,8 @@ def _finished(network: Any, parts: Any, about: dict[str, Any], model: Path, run:
     if about.get("tuning"):
         console.print(f"To train with these settings again (--config {run / 'settings.toml'}):\n", highlight=False)
         console.print(toml.network(about["settings"]), highlight=False, soft_wrap=True)
-    wrote = "Stopped; the model so far is in" if about["stopped"] else "Model written to"
-    console.print(f"{wrote} {model}, the run to {run}", highlight=False)
+    stopped = f"Stopped; the model so far is in {model}, the run in {run}"
+    console.print(stopped if about["stopped"] else f"Model written to {model}, the run to {run}", highlight=False)
     say_next(f"timesurf evaluate {model} DATA", "on recordings that it has not seen")
     say_next(f"timesurf report {run}", "what it learned, and its mistakes")
     return about

@@ -19,6 +19,7 @@ from timesurf.cli.app import Json, Model, Seed, app, bench, check_writable, cons
 from timesurf.cli.data import load
 from timesurf.cli.preparing import fitted, for_stream, prepares
 from timesurf.cli.using import Decide, Sure
+from timesurf.cli.wording import count
 from timesurf.errors import DivergedError, EventError, SettingError
 from timesurf.io.receive import Datagrams
 
@@ -213,7 +214,8 @@ def _occasional_line() -> Callable[[Any], None]:
         nonlocal due
         if not console.is_terminal and time.monotonic() >= due:
             due = time.monotonic() + _QUIET
-            console.print(Text(f"{refusals.count:,} packets refused. The latest: {refusals.reason}"), soft_wrap=True)
+            refused = count(refusals.count, "packet")
+            console.print(Text(f"{refused} refused. The latest: {refusals.reason}"), soft_wrap=True)
 
     return report
 

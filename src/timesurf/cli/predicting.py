@@ -96,6 +96,8 @@ def predict(
             file.write(encoded(table))
     if out is None:
         _show(table)
+    if sure is not None:
+        _say_how_soon(table)
     write_plot(plot, lambda: _drawn(table, network.classes.tolist()))
     _summarise(table, out)
     say_next(f"timesurf stream {model} --from udp://0.0.0.0:7777", "the same on a live camera")
@@ -137,20 +139,25 @@ def _table(
 
 
 def _until_sure(network: Any, recordings: Recordings, sure: float) -> dict[str, list[Any]]:
-    """Columns of early decisions; what they took is printed."""
+    """Columns of early decisions."""
     from timesurf.live.early import columns, early
 
     with counted("classifying") as report:
         found = early(network, recordings, sure, progress=report)
-    label = network.class_numbers(recordings)
-    known = label >= 0
-    right = f"recording accuracy {(found.classes == label)[known].mean():.1%}; " if known.any() else ""
+    return columns(network, recordings, found)
+
+
+def _say_how_soon(table: dict[str, list[Any]]) -> None:
+    """What early decisions took, over all files."""
+    labels = table.get("label", [None] * len(table["decision"]))
+    known = [a == b for a, b in zip(labels, table["decision"], strict=True) if a is not None]
+    right = f"recording accuracy {sum(known) / len(known):.1%}; " if known else ""
+    shares = [used / max(all_, 1) for used, all_ in zip(table["events_used"], table["events"], strict=True)]
     console.print(
-        f"{right}{found.share.mean():.1%} of a recording's events used on average; "
-        f"{int(found.sure.sum()):,} of {count(len(recordings), 'recording')} sure before the end",
+        f"{right}{sum(shares) / max(len(shares), 1):.1%} of a recording's events used on average; "
+        f"{sum(table['sure']):,} of {count(len(shares), 'recording')} sure before the end",
         highlight=False,
     )
-    return columns(network, recordings, found)
 
 
 def _show(table: dict[str, list[Any]]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from timesurf.cli.app import console, one_of
@@ -127,6 +128,7 @@ def fitted(recordings: Recordings, network: Any, given: dict[str, Any], what: st
         preparation = Preparation()
     elif preparation.changes:
         preparation = preparation.on(*_sensor(recordings, preparation))
+        _check_field(preparation, network, what)
     found = sources.fitted(recordings, network.field, network.polarities, preparation)
     if (found.field, found.polarities) != (network.field, network.polarities):
         raise SettingError(
@@ -135,6 +137,18 @@ def fitted(recordings: Recordings, network: Any, given: dict[str, Any], what: st
             "--crop, --downsample and --polarity fit one to the other."
         )
     return found
+
+
+def _check_field(preparation: Preparation, network: Any, what: str) -> None:
+    """Refuse a preparation that leads from the sensor to another field than the network's, even to a smaller one."""
+    field, none = preparation.field or (), np.empty(0, np.int64)
+    leads_to = preparation(Recordings([none] * len(field), none, offsets=[0, 0], field=field)).field
+    if leads_to != network.field:
+        raise SettingError(
+            f"{what} has, after preparation ({preparation}), {_sized(leads_to)} pixels; the network takes "
+            f"{_sized(network.field)}. Leave out --crop, --downsample and --field, which the model keeps from its "
+            "training, or train again with others."
+        )
 
 
 def for_stream(network: Any, given: dict[str, Any]) -> Preparation | None:

@@ -117,7 +117,7 @@ def packets(
     --------
     >>> packets("udp://localhost")
     Traceback (most recent call last):
-    timesurf.errors.EventError: udp://localhost names no host and port: udp://0.0.0.0:7777 listens on port 7777 of ...
+    timesurf.errors.EventError: udp://localhost names no host and port (up to 65535): such as ...
 
     """
     name = str(source)
@@ -174,5 +174,8 @@ def address(url: str) -> tuple[Any, ...]:
     except ValueError:
         host = port = None
     if not host or not port:
-        raise EventError(f"{url} names no host and port: udp://0.0.0.0:7777 listens on port 7777 of all addresses.")
+        raise EventError(
+            f"{url} names no host and port (up to 65535): such as udp://127.0.0.1:7777, or udp://0.0.0.0:7777 to "
+            "listen on all addresses."
+        )
     return (host, port, 0, 0) if ":" in host else (host, port)

@@ -115,11 +115,11 @@ def paced(
     if speed == 0:
         yield from packets
         return
-    start: int | None = None
-    began = clock()
+    start, began = None, 0.0
     for packet in packets:
         t = packet["t"]
-        start = int(t[0]) if start is None else start
+        if start is None:
+            start, began = int(t[0]), clock()  # opening and reading the source took time as well
         steps = (t - start) // _STEP
         for piece in np.split(packet, np.flatnonzero(steps[1:] != steps[:-1]) + 1):
             due = began + (int(piece["t"][-1]) - start) / 1e6 / speed

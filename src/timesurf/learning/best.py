@@ -62,7 +62,8 @@ def fit(network: Classifier, recordings: Recordings, settings: Fitting) -> None:
         begin(network, recordings, **starting)
         if (keep := training.get("keep")) is not None and sparsity.rests(network):
             sparsity.tighten(network, recordings, keep, training.get("validation"))
-            begin_last(network, recordings, **{name: value for name, value in starting.items() if name != "margin"})
+            again = {name: value for name, value in starting.items() if name not in ("margin", "hidden")}
+            begin_last(network, recordings, **again)
     train(network, recordings, **training)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.errors import SettingError
-from timesurf.events import Recordings
+from timesurf.events import LATEST, Recordings
 from timesurf.times import Time, microseconds
 
 Array = NDArray[Any]
@@ -151,7 +151,7 @@ def _length(every: Time | None, events: int | None) -> int:
     if (every is None) == (events is None):
         raise SettingError("Give the length of a piece either as a time (every) or as a number of events.")
     if every is not None:
-        return max(round(microseconds(every, "every")), 1)
+        return min(max(round(microseconds(every, "every")), 1), LATEST // 2)  # longer ones would leave 64 bits
     if not isinstance(events, int | np.integer) or events < 1:
         raise SettingError(f"events = {events!r} must be a whole number of at least 1.")
     return int(events)
