@@ -45,8 +45,8 @@ class Pad:
     >>> pad = Pad((34, 34), 2)
     >>> pad.draw([(0.5, 0.1), (0.5, 0.9)])
     >>> events = pad.events(since=0)
-    >>> len(events) > 500, events["x"].min() > 5, events["x"].max() < 28
-    (True, True, True)
+    >>> len(events) > 500, bool(10 < np.median(events["x"]) < 24)
+    (True, True)
 
     """
 

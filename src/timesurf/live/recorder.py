@@ -24,7 +24,7 @@ class Recorder:
     >>> packet = np.zeros(3, [(name, np.int64) for name in "xytp"])
     >>> for label in (1, 1, None): recorder.add(packet, label)
     >>> recorder.recordings((8, 8), 2)
-    Recordings(2 recordings, 9 events, field 8 x 8, 2 polarities, 2 labels)
+    Recordings(2 recordings, 9 events, field 8 x 8, 2 polarities, 1 label)
 
     """
 
