@@ -214,7 +214,7 @@ function tools() {
     $("loop").checked = played.loop;
   }
   if (state.ended && !$("says").textContent) say("The camera has stopped. What was learned is still here: save or download it.");
-  else if (state.refused && !$("says").textContent) say(`${short(state.refused)} packets refused, the latest: ${state.reason}`, true);
+  else if (state.refused && !$("says").textContent) say(`packets refused: ${short(state.refused)}, the latest: ${state.reason}`, true);
 }
 
 // Drawing
