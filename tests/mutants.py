@@ -26,7 +26,6 @@ import hashlib
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -230,8 +229,6 @@ class Runner:
     def __init__(self, project, folder, warm=None):
         self.project, self.folder = project, Path(folder).resolve()
         self.reached = imports(project)
-        numba = re.compile(rb"^(from|import) numba", re.MULTILINE)
-        self.compiled = {path for path in self.reached if numba.search(path.read_bytes())}
         self.lock, self.running, self.stopped = threading.Lock(), set(), False
         self.whole = (warm.resolve() if warm else self.folder) / f"whole-{self.fingerprint()}"
         if not self.whole.exists():
@@ -314,15 +311,22 @@ class Runner:
         finally:
             shutil.rmtree(tree, ignore_errors=True)
 
+    @property
+    def compiled(self):
+        """Files with kernels: those that the unmutated tests have left compiled code of."""
+        source = self.project.root / "src"
+        beside = {path: self.whole / path.parent.relative_to(source) / "__pycache__" for path in self.reached}
+        return {path for path, cache in beside.items() if any(cache.glob(f"{path.stem}.*.nbi"))}
+
     def stale(self, mutant):
         """Files with kernels that may contain the mutated code: those that import it, unless it runs in Python only.
 
         A function of a module without kernels does, but next to kernels it may compute what they are compiled with.
         """
-        mutated = self.project.source / mutant.module
-        if mutant.inside and mutated.parent not in {path.parent for path in self.compiled}:
+        mutated, compiled = self.project.source / mutant.module, self.compiled
+        if mutant.inside and mutated.parent not in {path.parent for path in compiled}:
             return []
-        return sorted(path for path in self.compiled if mutated in self.reached[path])
+        return sorted(path for path in compiled if mutated in self.reached[path])
 
 
 @contextlib.contextmanager
