@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
+from timesurf.cli.options import Options, extended
 from timesurf.events.names import unit_of
 from timesurf.io.formats import Asked, assuming
 
@@ -20,7 +20,7 @@ def _option(name: str, help_text: str) -> Any:
     return Annotated[str | None, typer.Option(name, help=help_text, rich_help_panel=_PANEL, show_default=False)]
 
 
-_OPTIONS: dict[str, Any] = {
+_OPTIONS: Options = {
     "unit": _option("--time-unit", "Unit of the times in CSV or HDF5: s, ms, us or ns."),
     "columns": _option("--columns", "Columns of CSV without a line of names, such as x,y,t,p; default: t,x,y,on."),
     "sensor": _option("--sensor", "Sensor of an AEDAT 2 file: dvs128, davis240, davis346 or cochlea."),
@@ -36,18 +36,11 @@ def offer(app: typer.Typer) -> None:
 
 def reads(command: Callable[..., None]) -> Callable[..., None]:
     """The same command with these options; what it reads is read as they say."""
-    signature, hints = inspect.signature(command), get_type_hints(command, include_extras=True)
-    own = [of.replace(annotation=hints[name]) for name, of in signature.parameters.items()]
-    keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    added = [inspect.Parameter(name, keyword, default=None, annotation=of) for name, of in _OPTIONS.items()]
 
-    @functools.wraps(command)
-    def reading(**options: Any) -> None:
-        asked = Asked(**{name: options.pop(name) for name in _OPTIONS})
+    def reading(own: Options, found: Options) -> None:
+        asked = Asked(**found)
         unit_of(asked.unit)  # refuses what is none before anything is read
         with assuming(asked):
-            command(**options)
+            command(**own)
 
-    reading.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
-    reading.__annotations__ = {of.name: of.annotation for of in (*own, *added)}
-    return reading
+    return extended(command, _OPTIONS, reading)

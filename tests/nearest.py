@@ -1,0 +1,88 @@
+"""Which tests are nearest to which module of the core, for `tests/mutants.py`; and survivors that no test can catch."""
+
+TABLES = ["bundles", "geometry", "lanes", "layout", "sums", "threads", "workspace"]  # of the CPU engine: no kernels
+NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs of the tests, quick ones first
+    "rule*": ["tests/test_rule*.py", "tests/engines/test_reference*.py"],
+    "layers*": ["tests/test_layers*.py", "tests/engines/test_reference*.py"],
+    "events*": ["tests/test_events*.py", "tests/events/**/test_*.py"],
+    "calibration.py": ["tests/test_calibration*.py"],
+    "predicting.py": ["tests/test_network_edges.py", "tests/test_calibration*.py", "tests/test_network.py"],
+    "metrics*": ["tests/test_metrics*.py", "tests/metrics/**/test_*.py"],
+    "modelfile*": ["tests/test_modelfile_edges.py", "tests/test_modelfile.py"],
+    "network*": ["tests/test_network_edges.py", "tests/test_network.py"],
+    "inference*": ["tests/test_network_edges.py", "tests/test_network.py", "tests/test_cost*.py"],
+    "learning/split.py": ["tests/learning/test_split*.py", "tests/learning/test_edges*.py"],
+    "learning/adapt.py": [
+        "tests/learning/test_start_edges.py",
+        "tests/learning/test_edges*.py",
+        "tests/learning/test_continual*.py",
+    ],
+    "learning/grow.py": [
+        "tests/learning/test_start_edges.py",
+        "tests/learning/test_edges*.py",
+        "tests/learning/test_continual*.py",
+    ],
+    "learning/start.py": ["tests/learning/test_start_edges.py", "tests/learning/test_edges.py", "tests/test_cost*.py"],
+    "learning/schedule.py": ["tests/learning/test_edges*.py", "tests/learning/test_trainer*.py"],
+    "learning/divergence.py": ["tests/learning/test_edges*.py", "tests/learning/test_trainer*.py"],
+    "learning/together.py": ["tests/learning/test_loop_edges.py", "tests/learning/test_together*.py"],
+    "learning/law.py": ["tests/learning/test_law_edges.py"],
+    "learning/probe.py": ["tests/learning/test_law_edges.py"],
+    "learning/rhythm.py": ["tests/learning/test_law_edges.py"],
+    "learning/resting.py": ["tests/learning/test_resting*.py"],
+    "learning/calibrate.py": ["tests/test_calibration*.py"],
+    "learning/sparsity.py": ["tests/learning/test_sparsity*.py"],
+    "learning/best.py": ["tests/learning/test_loop_edges.py", "tests/learning/test_trainer*.py"],
+    "learning/checkpoints.py": ["tests/learning/test_loop_edges.py", "tests/learning/test_checkpoints*.py"],
+    "learning/*": [
+        "tests/learning/test_loop_edges.py",
+        "tests/learning/test_edges*.py",
+        "tests/learning/test_trainer*.py",
+    ],
+    "engines/reference.py": ["tests/engines/test_reference*.py", "tests/test_rule*.py"],
+    "engines/data.py": ["tests/engines/test_data*.py", "tests/engines/test_reference*.py", "tests/test_network*.py"],
+    "engines/cpu/packets.py": ["tests/live/test_session_edges.py", "tests/live/test_ties*.py"],
+    "engines/cpu/yardstick.py": ["tests/engines/test_edges*.py", "tests/engines/test_against*.py"],
+    **{
+        f"engines/cpu/{name}.py": ["tests/engines/cpu/test_*edges.py", "tests/engines/cpu/test_[gl]*.py"]
+        for name in TABLES
+    },
+    "engines/cpu/engine.py": ["tests/engines/cpu/test_*edges.py", "tests/engines/cpu/test_[ew]*.py"],
+    "engines/cpu/*": ["tests/engines/test_edges*.py", "tests/engines/test_against*.py"],
+    "live/session.py": ["tests/live/test_session_edges.py", "tests/live/test_ties*.py", "tests/live/test_session.py"],
+    "live/one_by_one.py": ["tests/live/test_one_by_one*.py"],
+    "live/early.py": ["tests/live/test_early*.py"],
+    "live/intake.py": ["tests/live/test_session_edges.py", "tests/live/test_intake*.py"],
+    "live/*": ["tests/live/test_backlog_edges.py", "tests/live/test_backlog.py"],
+    "transforms/*": ["tests/test_transforms*.py", "tests/transforms/**/test_*.py"],
+    "results/run.py": ["tests/results/test_run*.py", "tests/learning/test_commands*.py"],
+    "results/machine.py": ["tests/results/test_machine*.py"],
+    "results/many_files.py": ["tests/results/test_many_files_edges.py"],
+    "results/*": ["tests/results/test_decisions*.py"],
+}
+OUTSIDE = [  # not the core
+    "__init__.py", "__main__.py", "display.py", "errors.py", "times.py", "estimator*", "presets*", "tuning.py",
+    "baselines/*", "bench/*", "cli/*", "datasets/*", "export/*", "io/*", "paper/*", "plots/*", "report/*", "search/*",
+    "storage/*", "engines/__init__.py", "engines/cuda/*", "engines/dask/*",
+]  # fmt: skip
+
+REASONS = {  # survivors that no test can catch: module and the line after the change, and why
+    ("engines/reference.py", "def supports(stages: Stages, *, online: bool = True) -> str:"): (
+        "every network is supported, online or not"
+    ),
+    ("engines/reference.py", "if rule is not None or learned is not None:"): "both are given, or neither",
+    ("learning/split.py", "if not 0 <= share <= 1:"): "a share of 1 leaves nothing to learn from: refused next",
+    (
+        "modelfile.py",
+        "if not 3 <= size <= min(_LARGEST_HEADER, Path(path).stat().st_size - 8):",
+    ): "a header of two characters says nothing and is refused next",
+    (
+        "modelfile.py",
+        "if not 2 < size <= min(_LARGEST_HEADER, Path(path).stat().st_size - 8):",
+    ): "a header of two characters says nothing and is refused next",
+    ("results/run.py", '("run.json", json.dumps(run.about, indent=2)),'): "indentation is for people",
+    (
+        "engines/reference.py",
+        "dist = np.sqrt(((ts - units.centroids) ** 2).reshape(stage.units, -2).sum(axis=1))",
+    ): "NumPy takes any negative size as the one to work out",
+}
