@@ -68,10 +68,9 @@ def learns_from(trainee: Trainee, recordings: Recordings, schedule: Schedule) ->
     trainee, recordings
         As they are where no layer rests, or where memory does not suffice for what it emits.
     """
-    below = resting(trainee.stages, trainee.parameters, trainee.rule)
-    engine = choose(trainee.engine, trainee.stages)
+    below = 0 if schedule.online or schedule.passes < 2 else resting(trainee.stages, trainee.parameters, trainee.rule)
     much = int(recordings.counts.sum()) * _BYTES_PER_EVENT > _SHARE * _memory()
-    if below == 0 or schedule.online or schedule.passes < 2 or much or isinstance(engine, TakesPart):
+    if below == 0 or much or isinstance(engine := choose(trainee.engine, trainee.stages), TakesPart):
         return trainee, recordings
     lower, parameters = trainee.stages[:below], Parameters(trainee.parameters[:below])
     seen = inference.emitted(engine, lower, parameters, recordings, trainee.options, below - 1)
