@@ -29,7 +29,7 @@ from timesurf.storage.kinds import check_input
 Array = NDArray[Any]
 _PLACES = [*AXES, *(axis_name(d) for d in range(len(AXES), 32))]
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")  # of a member of a zip archive
-_UNPACKED, _SPARE = 10, 8 << 20  # a compressed file may unpack to this many times its size, plus this many bytes
+_UNPACKED, _SPARE = 100, 8 << 20  # a compressed file may unpack to so many times its size (a bomb: 1,000), plus bytes
 _UNPACKED_AT_ONCE = 1 << 18
 _LARGEST_HEADER = 500  # characters: NumPy writes a few hundred, and its parser recurses into brackets
 _DAMAGED = (  # what zipfile, zlib, NumPy and the parser of its headers raise for damaged bytes
