@@ -31,10 +31,12 @@ def test_a_network_without_places_by_hand():
     data = regular([11, 11, 21, 31], [0, 1, 0, 1], polarities=2)
     found = law(data, seed=0)
     duration, rest, events = 150.0, 10.0, 16.0  # medians; the last two polarities fire every 10 us
-    assert found.layers == (Full(tau=min(duration / 8, 16 * rest)),)
+    assert found.layers == (Full(tau=min(duration / 8, 16 * rest), units_per_class=3),)
     assert found.rule.alpha == (pytest.approx(0.05 * 2 / 16 / events),)
     assert (found.rule.beta, found.rule.gamma, found.rule.delta, found.rule.last) == (0, 0, 0, "delta")
-    assert found.rule.temperature == pytest.approx(40 / 2)  # the classes' mean surfaces are (1, 0) and (0, 1)
+    assert found.rule.temperature == pytest.approx(
+        9 * math.log(2) / 2
+    )  # the classes' mean surfaces are (1, 0) and (0, 1)
     assert found.fitting == {
         "passes": 60, "batch_size": 16, "decay": True, "start": "quick", "margin": math.inf, "sample": 500,
         "if_diverged": "back",
@@ -43,8 +45,8 @@ def test_a_network_without_places_by_hand():
 
 
 def test_a_long_recording_has_the_memory_of_sixteen_intervals():
-    assert law(regular([129, 129], [0, 1]), seed=0).layers == (Full(tau=160.0),)  # 1280 us / 8
-    assert law(regular([300, 300], [0, 1]), seed=0).layers == (Full(tau=160.0),)
+    assert law(regular([129, 129], [0, 1]), seed=0).layers == (Full(tau=160.0, units_per_class=3),)  # 1280 us / 8
+    assert law(regular([300, 300], [0, 1]), seed=0).layers == (Full(tau=160.0, units_per_class=3),)
 
 
 def test_recordings_of_one_event_have_a_duration_and_a_rest():
@@ -88,12 +90,12 @@ def test_batches_passes_and_rates_follow_from_how_many_there_are(
 )  # fmt: skip
 def test_a_window_is_a_quarter_of_the_field(sides, polarities, size):
     few = SimpleNamespace(polarities=polarities, counts=np.array([19, 40]))
-    assert settings._window(few, sides, 100.0, LAW, []) == Window(size, units=2, tau=400.0)
+    assert settings._window(few, sides, 100.0, LAW) == Window(size, units=2, tau=400.0)
 
 
 def test_more_polarities_than_a_unit_can_look_at_are_refused():
     with pytest.raises(SettingError, match="at most 4,096"):
-        settings._window(SimpleNamespace(polarities=4097, counts=np.array([99])), [30, 30], 1.0, LAW, [])
+        settings._window(SimpleNamespace(polarities=4097, counts=np.array([99])), [30, 30], 1.0, LAW)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_more_polarities_than_a_unit_can_look_at_are_refused():
 )
 def test_units_are_a_twentieth_of_the_events_at_most(events, sides, units):
     some = SimpleNamespace(polarities=1, counts=np.array([events]))
-    assert settings._window(some, [20] * sides, 0.1, LAW, []) == Window(5, units=units, tau=1.0)
+    assert settings._window(some, [20] * sides, 0.1, LAW) == Window(5, units=units, tau=1.0)
 
 
 @pytest.mark.parametrize(
@@ -119,23 +121,29 @@ def test_the_last_layer_remembers_sixteen_of_its_own_intervals(monkeypatch):
     monkeypatch.setattr(settings, "_window", lambda *_: Window(3, units=1, tau=100))
     data = regular([300] * 10, [0, 1] * 5, field=(60,), place=lambda label: 5 + 40 * label)
     hidden, last = law(data, seed=0).layers
-    assert last == Full(tau=160.0)
+    assert last == Full(tau=160.0, units_per_class=3)  # 300 events on 15 entries
     assert hidden == Window(3, units=1, tau=100, stride=(4,))  # coarser ones are no better
     _, last = law(regular([19, 19], [0, 1], field=(60,)), seed=0).layers
-    assert last == Full(tau=180 / 8)
+    assert last == Full(tau=180 / 8, units_per_class=1)  # 19 events on 15 entries
     _, last = law(regular([2, 2], [0, 1], field=(60,), step=1), seed=0).layers
     assert last == Full(tau=1.0)
+
+
+@pytest.mark.parametrize(("events", "factor", "units"), [(31, 1, 1), (32, 1, 3), (31, 2, 2), (32, 2, 6), (31, 0.1, 1)])
+def test_a_class_has_several_units_where_each_entry_fires_four_times(events, factor, units):
+    field = SimpleNamespace(field=(4,), polarities=2)
+    assert settings._units_per_class(events, field, settings.Knobs(units_per_class=factor)) == units
 
 
 def test_fields_that_are_too_large_are_not_tried_but_all_places_as_one_always_are(monkeypatch):
     monkeypatch.setattr(settings, "_window", lambda *_: Window(3, units=1, tau=100))
     data = regular([30] * 10, [0, 1] * 5, field=(60,), place=lambda label: 5 + 40 * label)
     monkeypatch.setattr(settings, "LARGEST_FIELD", 2 * 15)
-    assert "stride: 4 (probe: 4 " in law(data, seed=0).why[1]
+    assert "stride: 4 (probe: 4 " in law(data, seed=0).why[2]
     monkeypatch.setattr(settings, "LARGEST_FIELD", 2 * 15 - 1)
-    assert "stride: 12 (probe: 12 " in law(data, seed=0).why[1]
+    assert "stride: 12 (probe: 12 " in law(data, seed=0).why[2]
     monkeypatch.setattr(settings, "LARGEST_FIELD", 1)
-    assert "stride: all places as one (probe: all places as one 50.0%)" in law(data, seed=0).why[1]
+    assert "stride: all places as one (probe: all places as one 50.0%)" in law(data, seed=0).why[2]
 
 
 def test_a_coarser_field_has_the_same_events():
@@ -154,8 +162,8 @@ def test_mean_surfaces_are_over_events_and_the_whole_field():
     np.testing.assert_allclose(short[0], [(1 + math.exp(-10)) / 2, 0.5, 0], rtol=1e-6)  # 1 us at least
 
 
-@pytest.mark.parametrize(("apart", "temperature"), [(2.0, 10.0), (0.0, 1e6), (1e5, 1e-6)])
-def test_the_temperature_is_forty_by_the_squared_distance_of_two_classes(apart, temperature):
+@pytest.mark.parametrize(("apart", "temperature"), [(2.0, 4.5 * math.log(2)), (0.0, 1e6), (1e5, 1e-6)])
+def test_the_temperature_is_nine_logarithms_of_the_classes_by_the_squared_distance_of_two_classes(apart, temperature):
     means = np.array([[1.0, 1], [apart, 0], [-1, 1], [apart, 2]])  # class 0 is at (0, 1), class 1 at (apart, 1)
     assert settings._temperature(means, np.array([0, 1, 0, 1])) == pytest.approx(temperature)
 

@@ -30,6 +30,18 @@ def test_units_of_a_class_start_at_its_different_looks():
     assert started.evaluate(data)["recording_accuracy"] == 1
 
 
+def test_a_quick_start_has_the_units_of_a_class_a_little_apart_around_its_mean():
+    data = two_looks()
+    several = network().start(data, start="quick").parameters[1].centroids
+    one = Network([Window(3, units=3, tau="1 ms"), Full(tau="3 ms")], (16,), 1, range(2)).start(data, start="quick")
+    mean = np.repeat(one.parameters[1].centroids, 2, axis=0)
+    apart = (several / np.where(mean > 0, mean, 1) - 1)[mean > 0]
+    assert 0.015 < apart.std() < 0.025
+    assert not np.array_equal(several[0], several[1])
+    assert np.array_equal(several > 0, mean > 0)
+    network().start(data[np.array([0, 2])], start="quick")  # one recording per class is enough
+
+
 def test_a_class_with_fewer_recordings_than_units_is_refused():
     with pytest.raises(EventError, match="needs 2 recordings of every class, but class number 1 has 1"):
         network().start(two_looks()[np.array([0, 1, 2, 4, 5])], start="kmeans")

@@ -11,7 +11,9 @@ Times are multiples of the rhythm of the recordings, sizes follow from their fie
     coarser strides   a third of the places, or none (stride="field"), only if a probe is clearly better with them
     tau of the last   1/8 of a recording, at most 16 x the mean interval of the layer's own entries; 1/4 or 1/16 of
                       that, if a probe errs clearly less with it
-    temperature       20 / mean squared distance between the classes' mean surfaces
+    units per class   3 where each entry of the last layer fires several times in a recording: moments differ then;
+                      else 1
+    temperature       9 log(classes) / mean squared distance between the classes' mean surfaces
     alpha             0.05 per recording, spread over its events; less where a batch has more recordings than classes
     batch             one recording per class, 16 to 64
     passes            16,000 recordings in all, 10 to 60 passes
@@ -24,7 +26,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +51,7 @@ PROBED_EVENTS = 3_000_000  # as many recordings as hold so many events
 PLACES = {1: 16, 2: 12, 3: 6}  # per dimension
 SHORTER = (4, 16)  # parts of the longest tau of the last layer that are tried
 CLEARLY = 0.9  # of the error of a longer tau that a shorter one must stay below
+OFTEN, MOMENTS = 4, 3  # events per entry of the last layer from which a class has several units, and how many
 LARGEST_SURFACE = 1 << 12  # entries that a hidden unit may look at
 LARGEST_FIELD = 1 << 22  # entries of the last layer, times classes
 
@@ -67,8 +70,8 @@ class Knobs:
         Of the last layer.
     alpha, passes : float
         Of training.
-    units_per_class : int
-        Of the last layer.
+    units_per_class : float
+        Of the last layer: units per class.
     """
 
     window: float = 1.0
@@ -79,7 +82,7 @@ class Knobs:
     temperature: float = 1.0
     alpha: float = 1.0
     passes: float = 1.0
-    units_per_class: int = 1
+    units_per_class: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse what is no factor."""
@@ -125,6 +128,15 @@ class Law:
         """Arguments of `Network.fit` for a network of these layers: what was found already is not computed again."""
         same = layers[: len(self.hidden)] == self.layers[: len(self.hidden)]
         return {**self.fitting, "hidden": self.hidden if same else ()}
+
+
+class _Looked(NamedTuple):
+    """A field of the last layer, and what a probe says of it."""
+
+    coarse: Recordings
+    tau: float  # of the last layer
+    probed: Probed
+    temperature: float
 
 
 def law(
@@ -184,13 +196,15 @@ def law(
     hidden: tuple[Array, ...] = ()
     if not sides:
         tau = max(knobs.last_tau * min(duration / 8, 16 * rest), 1.0)
-        layers: tuple[Layer, ...] = (Full(tau=tau, units_per_class=knobs.units_per_class),)
-        why.append(f"no places: a single layer on {known.polarities} polarities, tau {readable(tau)}")
+        per_class = _units_per_class(events, known, knobs)
+        layers: tuple[Layer, ...] = (Full(tau=tau, units_per_class=per_class),)
+        single = f"a single layer on {known.polarities} polarities, {per_class} unit{'s' * (per_class > 1)} per class"
+        why.append(f"no places: {single}, tau {readable(tau)}")
         computes = choose(engine, stack(layers, known.field, known.polarities, classes))
         probed = _sample(known, rng)
         temperature = _temperature(_mean_surfaces(computes, probed, tau), class_numbers(known.classes, probed))
     else:
-        window = _window(known, sides, rest, knobs, why)
+        window = _window(known, sides, rest, knobs)
         options = Options("float32", threads)
         layers, temperature, hidden = _pooled(known, window, duration, engine, options, rng, knobs, why)
     alpha = knobs.alpha * 0.05 * min(1.0, classes / batch) / events
@@ -201,7 +215,7 @@ def law(
     return Law(layers, rule, fitting, tuple(why), hidden)
 
 
-def _window(recordings: Recordings, sides: list[int], rest: float, knobs: Knobs, why: list[str]) -> Window:
+def _window(recordings: Recordings, sides: list[int], rest: float, knobs: Knobs) -> Window:
     """The hidden layer, without a stride yet."""
     quarter = int(min(sides)) // 4
     most = 65 if len(sides) == 1 else 9 if len(sides) == 2 else 5
@@ -217,7 +231,6 @@ def _window(recordings: Recordings, sides: list[int], rest: float, knobs: Knobs,
     units = round(knobs.units * (64 if len(sides) == 1 else 128))
     units = int(np.clip(int(recordings.counts.sum()) // 20, 1, max(units, 1)))
     tau = max(knobs.tau * 4 * rest, 1.0)
-    why.append(f"hidden layer: {units} units over {size} pixels per dimension, tau {readable(round(tau))}")
     return Window(size, units=units, tau=tau)
 
 
@@ -239,40 +252,50 @@ def _pooled(
     label = class_numbers(known.classes, some)
     batch = pack(some, label)
     centroids = first_centroids(computes, stages, 0, Parameters(), batch, rng, "quick", range(window.units or 1), 0.0)
-    hidden = with_layer(Parameters(), centroids)
-    fine = emitted(computes, stages[:1], hidden, some, options, 0)
+    fine = emitted(computes, stages[:1], with_layer(Parameters(), centroids), some, options, 0)
     folds = int(rng.integers(2**31))  # the same for all that is compared
 
-    def look(coarse: Recordings, tau: float) -> tuple[Probed, float, float]:
-        """What a probe says of a time constant; and the temperature that goes with it."""
+    def look(coarse: Recordings, tau: float | None = None) -> _Looked:
+        """What a probe says of a time constant of the last layer; None: of the longest."""
+        if tau is None:
+            rests = intervals(coarse.entries(), coarse.t, coarse.counts)
+            tau = knobs.last_tau * (min(duration / 8, 16 * float(rests.mean())) if len(rests) else duration / 8)
         means = _mean_surfaces(computes, coarse, tau)
-        return cross_validated(means, label, np.random.default_rng(folds)), tau, _temperature(means, label)
+        probed = cross_validated(means, label, np.random.default_rng(folds))
+        return _Looked(coarse, tau, probed, _temperature(means, label))
 
-    best: tuple[tuple[Probed, float, float], Strides, Recordings] | None = None
-    tried = []
-    for stride in _strides(known.field, knobs.places):
-        coarse = _divided(fine, stride)
-        if math.prod(coarse.field) * coarse.polarities * classes > LARGEST_FIELD and stride != "field":
+    best: _Looked | None = None
+    tried, stride = [], None
+    for each in _strides(known.field, knobs.places):
+        coarse = _divided(fine, each)
+        if math.prod(coarse.field) * coarse.polarities * classes > LARGEST_FIELD and each != "field":
             continue
-        rests = intervals(coarse.entries(), coarse.t, coarse.counts)
-        longest = min(duration / 8, 16 * float(rests.mean())) if len(rests) else duration / 8
-        found = look(coarse, knobs.last_tau * longest)
-        tried.append(f"{_named(stride)} {found[0].accuracy:.1%}")
-        if best is None or clearly_better(found[0].accuracy, best[0][0].accuracy, len(label)):
-            best = found, stride, coarse
+        found = look(coarse)
+        tried.append(f"{_named(each)} {found.probed.accuracy:.1%}")
+        if best is None or clearly_better(found.probed.accuracy, best.probed.accuracy, len(label)):
+            best, stride = found, each
     assert best is not None
-    chosen, stride, coarse = best
-    longest = chosen[1]
+    assert stride is not None
+    longest = best.tau
     for part in SHORTER:
-        other = look(coarse, longest / part)
-        if other[0].error < CLEARLY * chosen[0].error:
-            chosen = other
-    _, tau, temperature = chosen
+        found = look(best.coarse, longest / part)
+        if found.probed.error < CLEARLY * best.probed.error:
+            best = found
+    _, tau, _, temperature = best
+    per_class = _units_per_class(float(np.median(fine.counts)), best.coarse, knobs)
+    sizes = f"{window.units} units over {window.size} pixels per dimension"
+    why.append(f"hidden layer: {sizes}, tau {readable(round(float(window.tau)))}")
+    why.append(f"stride: {_named(stride)} (probe: {', '.join(tried)})")
     reach = f"1/{longest / tau:.0f} of the longest" if tau < longest else "the longest"
-    probed = f"stride: {_named(stride)} (probe: {', '.join(tried)})"
-    why.append(f"{probed}; last layer: tau {readable(round(tau))}, {reach}")
-    last = Full(tau=max(tau, 1.0), units_per_class=knobs.units_per_class)
+    why.append(f"last layer: {per_class} unit{'s' * (per_class > 1)} per class, tau {readable(round(tau))}, {reach}")
+    last = Full(tau=max(tau, 1.0), units_per_class=per_class)
     return (replace(window, stride=stride), last), temperature, (centroids,)
+
+
+def _units_per_class(events: float, field: Recordings, knobs: Knobs) -> int:
+    """One, or several where each entry of a field fires so often in a recording that its moments differ."""
+    often = events >= OFTEN * math.prod(field.field) * field.polarities
+    return max(round(knobs.units_per_class * (MOMENTS if often else 1)), 1)
 
 
 def _sample(known: Recordings, rng: np.random.Generator) -> Recordings:
@@ -330,7 +353,8 @@ def _mean_surfaces(engine: Engine, recordings: Recordings, tau: float) -> Array:
 
 
 def _temperature(means: Array, label: Array) -> float:
-    """20 / mean squared distance between the mean surfaces of two classes."""
+    """9 log(classes) / mean squared distance between the mean surfaces of two classes."""
     of_class = np.array([means[label == c].mean(axis=0) for c in np.unique(label)])
     apart = 2 * float(((of_class - of_class.mean(axis=0)) ** 2).sum(axis=1).mean())
-    return float(np.clip(20 / max(apart, 1e-12), 1e-6, 1e6))
+    sharp = 9 * math.log(max(len(of_class), 2))  # the more classes, the more the others add up to
+    return float(np.clip(sharp / max(apart, 1e-12), 1e-6, 1e6))

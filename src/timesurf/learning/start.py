@@ -37,6 +37,7 @@ _KMEANS_SAMPLES = 50_000  # surfaces: more do not change the centroids of k-mean
 _QUICK_SAMPLES = 100  # surfaces per unit of a quick start
 _KMEANS_ENTRIES = 1 << 24  # of all surfaces: fewer where they are large, or k-means takes minutes
 _LARGE = 1 << 20  # entries of a surface: in larger ones most entries never fire
+_APART = 0.02  # of a quick start: how far several units of a class begin from its mean surface, relative to that
 _PER_UNIT = 4  # recordings to find each of a class's several units from
 _one_at_a_time = threading.Lock()  # k-means on several threads sums in no fixed order
 
@@ -189,7 +190,7 @@ def first_centroids(
         return mean_start(engine, stages[: k + 1], below, batch, rng, len(units), zeta)
     if k < len(stages) - 1:
         return _kmeans(engine, stages[: k + 1], below, batch, rng, len(units), quick=start == "quick")
-    return _class_centroids(engine, stages, below, batch, rng, units)
+    return _class_centroids(engine, stages, below, batch, rng, units, quick=start == "quick")
 
 
 def with_layer(below: Parameters, centroids: Array) -> Parameters:
@@ -257,21 +258,33 @@ def _mean_of_used(engine: Engine, stages: Sequence[Stage], below: Parameters, ba
 
 
 def _class_centroids(
-    engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch, rng: np.random.Generator, units: range
+    engine: Engine,
+    stages: Sequence[Stage],
+    below: Parameters,
+    batch: Batch,
+    rng: np.random.Generator,
+    units: range,
+    *,
+    quick: bool,
 ) -> Array:
-    """Centroids for these units of the last layer, class after class: from the mean surfaces of its recordings."""
+    """Centroids for these units of the last layer, class after class: from the mean surfaces of its recordings.
+
+    Several units of a class begin at the k-means of its recordings; of a quick start all at their mean, a little apart,
+    from where the delta rule takes each to other moments of the recordings.
+    """
     each, shape = stages[-1].units_per_class, stages[-1].surface_shape
     centroids = np.empty((len(units) // each, each, *shape))
     for place, label in enumerate(range(units.start // each, units.stop // each)):
         chosen = np.flatnonzero(batch.label == label)
-        if len(chosen) < each:
+        if len(chosen) < (1 if quick else each):
             needed, found = "" if each == 1 else f"{each} ", len(chosen) or "none"
             raise EventError(
                 f"start = 'kmeans' needs {needed}recordings of every class, but class number {label} has {found} in "
                 "the starting batch: give more starting recordings."
             )
-        if each == 1:
-            centroids[place] = mean_surface(engine, stages, below, _subset(batch, chosen))
+        if each == 1 or quick:
+            apart = _APART * rng.standard_normal((each, *shape)) if each > 1 else 0.0
+            centroids[place] = mean_surface(engine, stages, below, _subset(batch, chosen)) * (1 + apart)
             continue
         means = np.array([mean_surface(engine, stages, below, _subset(batch, np.array([r]))) for r in chosen])
         looks = _kmeans_on_a_core(means.reshape(len(means), -1), each, int(rng.integers(2**31)), quick=False)
