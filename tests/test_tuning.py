@@ -26,7 +26,7 @@ def answers(monkeypatch):
             share = script.get(tuple(knobs.changed.items()), 0.5)
             return np.arange(len(label)) < round(share * len(label))
 
-        monkeypatch.setattr(tuning, "_right", right)
+        monkeypatch.setattr(tuning, "judged", right)
         return asked
 
     return scripted

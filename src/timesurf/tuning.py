@@ -145,7 +145,7 @@ def tune(
         knobs = LAW if not ended else steps.next(best)
         if late or knobs is None or len(ended) == trials:
             return Tuned(best, tuple(ended), len(held))
-        right = _right(learn, judge, label, knobs, engine, threads, seed)
+        right = judged(learn, judge, label, knobs, engine, threads, seed)
         better = not ended or clearly_more(right, best_right)
         if better:
             best, best_right = knobs, right
@@ -190,7 +190,7 @@ def clearly_more(mine: Array, other: Array) -> bool:
     return gained - lost > math.sqrt(gained + lost)
 
 
-def _right(
+def judged(
     learn: Recordings,
     judge: Recordings,
     label: Array,

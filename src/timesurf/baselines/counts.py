@@ -62,9 +62,16 @@ def features(recordings: Recordings, stretches: int = 1) -> Array:
 
 
 def classified(train: Recordings, test: Recordings, stretches: int = 1) -> float:
-    """Recording accuracy on `test` of logistic regression on the counts of `train`.
+    """Recording accuracy on `test` of logistic regression on the counts of `train`."""
+    model = regression(train)
+    model.fit(features(train, stretches), np.asarray(train.labels))
+    return float(model.score(features(test, stretches), np.asarray(test.labels)))
 
-    The strength of its penalty is chosen by cross-validation on `train`.
+
+def regression(train: Recordings) -> Any:
+    """Logistic regression on features that are scaled to variance 1.
+
+    The strength of its penalty is chosen by cross-validation, where each class of `train` has three recordings.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
@@ -73,7 +80,6 @@ def classified(train: Recordings, test: Recordings, stretches: int = 1) -> float
 
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
     fewest = int(np.unique(np.asarray(train.labels), return_counts=True)[1].min())
-    if fewest >= 3:
-        model = GridSearchCV(model, {"logisticregression__C": [1e-3, 1e-1, 10.0]}, cv=3)
-    model.fit(features(train, stretches), np.asarray(train.labels))
-    return float(model.score(features(test, stretches), np.asarray(test.labels)))
+    if fewest < 3:
+        return model
+    return GridSearchCV(model, {"logisticregression__C": [1e-3, 1e-1, 10.0]}, cv=3)

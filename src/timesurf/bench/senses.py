@@ -11,7 +11,7 @@ of the default's k-means layer, by logistic regression; the paper's preset; and,
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -127,10 +127,10 @@ def _tuned(of: Measurement) -> float:
     return _accuracy(preset, of)
 
 
-def _preset(of: Measurement) -> float:
+def paper_preset(train: Recordings) -> presets.Preset:
     """The preset of the paper: that for sentences on their field, that for digits elsewhere."""
-    fits = of.split.train.field == (30, 5) and of.split.train.polarities == 1
-    return _accuracy(presets.named("sentences" if fits else "camera", len(of.split.train)), of)
+    fits = train.field == (30, 5) and train.polarities == 1
+    return presets.named("sentences" if fits else "camera", len(train))
 
 
 def _accuracy(preset: presets.Preset, of: Measurement) -> float:
@@ -157,7 +157,7 @@ METHODS: dict[str, Callable[[Measurement], float]] = {
     "counts_1": lambda of: counts.classified(*of.split, 1),
     "counts_8": lambda of: counts.classified(*of.split, 8),
     "hots": _hots,
-    "preset": _preset,
+    "preset": lambda of: _accuracy(paper_preset(of.split.train), of),
     "tuned": _tuned,
 }
 USUAL = tuple(name for name in METHODS if name != "tuned")
@@ -200,16 +200,12 @@ def rows(
     dict
         "data", "recordings"; per method one accuracy per seed; of the default "kept", "seconds" and "why".
     """
-    if unknown := sorted(set(methods) - set(METHODS)):
-        raise SettingError(f"unknown method {', '.join(unknown)}: there are {', '.join(METHODS)}.")
-    chosen = [name for name in SENSES if not only or any(part.lower() in name.lower() for part in only)]
-    if not chosen:
-        raise SettingError(f"no data set is called {' or '.join(only)}: there are {', '.join(SENSES)}.")
-    for name in chosen:
+    check_methods(methods, METHODS)
+    for name in chosen(only):
         row: dict[str, Any] = {"data": name, **{method: [] for method in methods}, "kept": [], "seconds": []}
         try:
             for seed in range(seeds):
-                split = _small(SENSES[name](folder, seed), small, seed)
+                split = smaller(SENSES[name](folder, seed), small, seed)
                 row["recordings"] = [len(split.train), len(split.test)]
                 of = Measurement(split, seed, engine, minutes)
                 for method in methods:
@@ -223,7 +219,21 @@ def rows(
         yield row
 
 
-def _small(whole: Split, most: int | None, seed: int) -> Split:
+def chosen(only: Sequence[str]) -> list[str]:
+    """Data sets whose name has one of these in it; all, if there are none."""
+    found = [name for name in SENSES if not only or any(part.lower() in name.lower() for part in only)]
+    if not found:
+        raise SettingError(f"no data set is called {' or '.join(only)}: there are {', '.join(SENSES)}.")
+    return found
+
+
+def check_methods(methods: Sequence[str], known: Iterable[str]) -> None:
+    """Refuse methods that do not exist."""
+    if unknown := sorted(set(methods) - set(known)):
+        raise SettingError(f"unknown method {', '.join(unknown)}: there are {', '.join(known)}.")
+
+
+def smaller(whole: Split, most: int | None, seed: int) -> Split:
     """At most so many recordings to learn from, and half as many to test on."""
     if most is None:
         return whole

@@ -287,7 +287,7 @@ def _class_centroids(
             centroids[place] = mean_surface(engine, stages, below, _subset(batch, chosen)) * (1 + apart)
             continue
         means = np.array([mean_surface(engine, stages, below, _subset(batch, np.array([r]))) for r in chosen])
-        looks = _kmeans_on_a_core(means.reshape(len(means), -1), each, int(rng.integers(2**31)), quick=False)
+        looks = kmeans_on_a_core(means.reshape(len(means), -1), each, int(rng.integers(2**31)), quick=False)
         centroids[place] = looks.reshape(each, *shape)
     return centroids.reshape(len(units), *shape)
 
@@ -318,14 +318,13 @@ def _kmeans(
     if len(ts) < units:
         raise EventError(f"k-means needs at least {units} events for {units} units, not {len(ts)}.")
     seed = int(rng.integers(2**31))
-    found = (
-        engine.kmeans(ts, units, seed) if isinstance(engine, Clusters) else _kmeans_on_a_core(ts, units, seed, quick)
-    )
+    found = engine.kmeans(ts, units, seed) if isinstance(engine, Clusters) else kmeans_on_a_core(ts, units, seed, quick)
     centroids: Array = found.reshape(units, *stage.surface_shape)
     return centroids
 
 
-def _kmeans_on_a_core(points: Array, units: int, seed: int, quick: bool) -> Array:
+def kmeans_on_a_core(points: Array, units: int, seed: int, quick: bool) -> Array:
+    """Centroids of points (points, entries) by scikit-learn, on one core: the same bits every time."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
