@@ -15,6 +15,11 @@ file            what it measures                                              co
 `endurance.py`  memory and results of a stream of many hours                  `bench endurance`
 `workers.py`    a batch on the workers of Dask                                `bench workers`
 `scaling.py`    a cost model, fitted to these batches, for many more workers  `bench workers`
+`online.py`     accuracy on a stream that changes                             `bench online`
+`senses.py`     the default on many senses, beside other methods              `bench senses`
+`family.py`     HOTS and its relatives beside Sup3r                           `bench family`
+`settings.py`   which of the settings that the data chooses matter            `bench settings`
+`processes.py`  many measurements side by side
 `workloads.py`  the networks and recordings that all of them use
 ==============  ============================================================  =================
 """

@@ -6,6 +6,7 @@ from timesurf.cli import (  # noqa: F401  # each adds its commands
     digits,
     doctor,
     exporting,
+    family,
     learning,
     live,
     online,

@@ -281,9 +281,15 @@ def save_plot(path: Path, figure: Any) -> None:
             raise SettingError(f"{path} cannot be written: {error}") from error
 
 
-def write_json(path: Path | None, result: dict[str, Any]) -> None:
-    """Write the figures to this file, if one is given."""
+def save_json(path: Path | None, result: dict[str, Any]) -> None:
+    """Write the figures so far to this file, if one is given."""
     if path is not None:
         with replacing(path) as file:
             file.write((json.dumps(result, indent=1) + "\n").encode())
+
+
+def write_json(path: Path | None, result: dict[str, Any]) -> None:
+    """Write the figures to this file, if one is given, and say so."""
+    save_json(path, result)
+    if path is not None:
         console.print(f"Figures written to {path}", highlight=False)

@@ -8,8 +8,8 @@ a network      `centroids`, `centroid`, `thresholds`
 its decisions  `separability`, `decision`, `confusion`, `matrix`, `early`, `learning_curves`
 an animation   `animate`
 pieces         `timeline`: a whole figure
-benchmarks     `compare_features`, `continual`, `digits`, `growth`, `incremental`,
-               `scaling`, `search`: each makes a whole figure
+benchmarks     `compare_features`, `continual`, `digits`, `family`, `growth`,
+               `incremental`, `scaling`, `search`, `settings`: each makes a whole figure
 =============  =============================================================================
 
 All others draw into the `ax` they are given, or into a new figure, and return the axes:
@@ -19,6 +19,7 @@ imported on first use.
 """
 
 from timesurf.plots.events import kept, space_time, surface
+from timesurf.plots.family import family, settings
 from timesurf.plots.movie import animate
 from timesurf.plots.network import centroid, centroids, thresholds
 from timesurf.plots.running import confusion, decision, early, learning_curves, matrix, separability
@@ -45,6 +46,7 @@ __all__ = [
     "decision",
     "digits",
     "early",
+    "family",
     "figure",
     "growth",
     "incremental",
@@ -55,6 +57,7 @@ __all__ = [
     "scaling",
     "search",
     "separability",
+    "settings",
     "space_time",
     "surface",
     "thresholds",

@@ -1,0 +1,91 @@
+"""Many independent measurements, one core each: in this process, or spread over several.
+
+Measurements begin in the order in which they are listed, so the most important come first. Each runs on one core, so
+that figures do not depend on how many run side by side, and speeds of one run can be compared with each other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from multiprocessing import get_context
+from typing import Any, TypeVar
+
+Job = TypeVar("Job")
+Done = TypeVar("Done")
+HEARTBEAT = 20.0  # seconds without a result after which progress is reported
+
+
+def each(
+    work: Callable[[Job], Done],
+    jobs: Sequence[Job],
+    *,
+    processes: int = 1,
+    minutes: float | None = None,
+    report: Callable[[str], None] = lambda text: None,
+) -> Iterator[tuple[Job, Done]]:
+    """What each job gives, as they end.
+
+    Parameters
+    ----------
+    work : callable
+        From a job to its result; of a module, where there are several processes.
+    jobs : sequence
+        In the order in which they begin.
+    processes : int
+        How many run side by side; 1 runs all of them here.
+    minutes : float, optional
+        Begin no job after this time.
+    report : callable
+        Called with a line of progress.
+
+    Yields
+    ------
+    tuple
+        Job and result.
+    """
+    began = time.perf_counter()
+    waiting = list(reversed(jobs))
+    report(f"{len(jobs)} measurements, {min(processes, len(jobs))} at a time")
+
+    def late() -> bool:
+        return minutes is not None and time.perf_counter() - began > 60 * minutes
+
+    def ended(job: Job) -> None:
+        left = len(waiting) + len(running)
+        report(f"{time.perf_counter() - began:4.0f} s, {len(jobs) - left} of {len(jobs)}: {job}")
+
+    running: dict[Future[Done], Job] = {}
+    if processes == 1:
+        while waiting and not late():
+            job = waiting.pop()
+            report(f"{job} ...")
+            yield job, work(job)
+            ended(job)
+    else:
+        with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_on_one_core) as pool:
+            while running or (waiting and not late()):
+                while waiting and len(running) < processes and not late():
+                    job = waiting.pop()
+                    running[pool.submit(work, job)] = job
+                done, _ = wait(running, timeout=HEARTBEAT, return_when=FIRST_COMPLETED)
+                if not done:
+                    report(f"{time.perf_counter() - began:4.0f} s: {len(running)} running, {len(waiting)} waiting")
+                for future in done:
+                    job = running.pop(future)
+                    yield job, future.result()
+                    ended(job)
+    if waiting:
+        report(f"{len(waiting)} measurements were left out after {minutes:g} minutes: {waiting[-1]}, ...")
+
+
+def _on_one_core() -> None:
+    """Keep the libraries of a worker to one thread, for as long as it lives."""
+    global _limits
+    from threadpoolctl import threadpool_limits
+
+    _limits = threadpool_limits(1)
+
+
+_limits: Any = None

@@ -1,0 +1,141 @@
+"""What matters: every setting that the data chooses is changed by itself, on every sense.
+
+For each data set and each factor of the law (`timesurf.learning.law.Knobs`), a network is chosen and trained on 70 % of
+the training recordings and decides the other 30 %; the test recordings of the data set are not used. A setting whose
+change costs nothing on any sense can be fixed once for all. One whose change costs something on every sense is
+chosen well by the law. One that gains somewhere is worth trying (`timesurf.tuning`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from timesurf import inference, tuning
+from timesurf.bench import processes, senses
+from timesurf.errors import EventError
+from timesurf.events import Recordings
+from timesurf.learning import split
+from timesurf.learning.law import LAW
+from timesurf.results import machine
+
+FACTORS: dict[str, tuple[float, ...]] = {
+    "tau": (1 / 3, 3),
+    "last_tau": (1 / 3, 3),
+    "alpha": (1 / 3, 3),
+    "temperature": (1 / 3, 3),
+    "places": (1 / 2, 2),
+    "window": (0.6, 1.7),
+    "units": (1 / 4, 2),
+    "passes": (1 / 3, 2),
+    "units_per_class": (2, 3),
+}
+EVENTS = 1_000_000  # of the recordings that are used: a study is many trainings
+
+
+@dataclass(frozen=True)
+class Job:
+    """One data set, and one factor of what the law chooses; 1: the law itself."""
+
+    data: str
+    seed: int
+    setting: str
+    factor: float
+    folder: Path | None
+    small: int | None
+
+    def __str__(self) -> str:
+        changed = "as chosen" if self.factor == 1 else f"{self.setting} x {self.factor:.2g}"
+        return f"{self.data}, seed {self.seed}: {changed}"
+
+
+def measure(job: Job) -> dict[str, Any]:
+    """Recording accuracy on the recordings that are held out."""
+    try:
+        train = senses.SENSES[job.data](job.folder, job.seed).train
+    except EventError as error:
+        return {"missing": str(error)}
+    some = _some(train, job.small, job.seed)
+    label = inference.class_numbers(some.classes, some)
+    learned, held = split.hold_out(label, tuning.HELD_OUT, np.random.default_rng(job.seed))
+    knobs = LAW if job.factor == 1 else replace(LAW, **{job.setting: job.factor})  # type: ignore[arg-type]  # units_per_class has whole ones
+    right = tuning.judged(some[learned], some[held], label[held], knobs, "cpu", 1, job.seed)
+    return {"recording_accuracy": float(right.mean()), "learned_from": len(learned), "held_out": len(held)}
+
+
+def _some(train: Recordings, small: int | None, seed: int) -> Recordings:
+    """Recordings of a data set, at most so many and of no more than `EVENTS` events, all classes in turn."""
+    rng, labels = np.random.default_rng(seed), np.asarray(train.labels)
+    turn = np.empty(len(train), dtype=np.int64)
+    for c in train.classes:
+        mine = rng.permutation(np.flatnonzero(labels == c))
+        turn[mine] = np.arange(len(mine))
+    order = np.argsort(turn, kind="stable")[:small]
+    enough = int(np.searchsorted(np.cumsum(train.counts[order]), EVENTS)) + 1
+    return train[np.sort(order[: max(enough, 4 * len(train.classes))])]
+
+
+def run(
+    folder: Path | None,
+    seeds: int,
+    *,
+    only: Sequence[str] = (),
+    small: int | None = None,
+    parallel: int = 1,
+    minutes: float | None = None,
+    report: Callable[[str], None] = lambda text: None,
+    save: Callable[[dict[str, Any]], None] = lambda result: None,
+) -> dict[str, Any]:
+    """Train with the law and with each of its neighbours, on all data sets.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Where files of real recordings are.
+    seeds : int
+        How many splits per data set.
+    only : sequence of str
+        Data sets of `senses.SENSES` whose name has one of these in it; none means all.
+    small : int, optional
+        Use so many recordings of each at most.
+    parallel, minutes, report, save
+        As in `family.run`.
+
+    Returns
+    -------
+    dict
+        "settings": one row per data set, seed, setting and factor.
+    """
+    changed = [("law", 1.0), *((name, factor) for name, factors in FACTORS.items() for factor in factors)]
+    jobs = [
+        Job(data, seed, name, factor, folder, small)
+        for seed in range(seeds)
+        for name, factor in changed
+        for data in senses.chosen(only)
+    ]
+    rows: list[dict[str, Any]] = []
+    result = {"settings": rows, "seeds": seeds, "processes": parallel, "machine": machine.describe()}
+    for job, found in processes.each(measure, jobs, processes=parallel, minutes=minutes, report=report):
+        if "missing" in found:
+            if job.factor == 1:
+                report(found["missing"])
+            continue
+        rows.append({"data": job.data, "seed": job.seed, "setting": job.setting, "factor": job.factor} | found)
+        save(result)
+    return result
+
+
+def changes(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Change of recording accuracy by setting and factor, then by data set: mean over the seeds that have both."""
+    law = {(row["data"], row["seed"]): row["recording_accuracy"] for row in rows if row["factor"] == 1}
+    found: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        if row["factor"] != 1 and (row["data"], row["seed"]) in law:
+            change = row["recording_accuracy"] - law[row["data"], row["seed"]]
+            name = f"{row['setting']} x {row['factor']:.2g}"
+            found.setdefault(name, {}).setdefault(row["data"], []).append(change)
+    return {name: {data: float(np.mean(each)) for data, each in of.items()} for name, of in found.items()}

@@ -1,0 +1,124 @@
+"""`timesurf bench family` and `timesurf bench settings`: relatives of Sup3r, and which settings matter."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from timesurf.cli.app import Json, bench, check_writable, console, save_json, write_json, write_plot
+
+Folder = Annotated[
+    Path | None, typer.Option(help="Folder with real recordings; default: $TIMESURF_DATA.", file_okay=False)
+]
+Only = Annotated[list[str] | None, typer.Option(help="Only data sets with this in their name; repeatable.")]
+Small = Annotated[
+    int | None, typer.Option(min=20, help="Learn from so many recordings at most: a quick look, no result.")
+]
+Processes = Annotated[int, typer.Option("--processes", min=1, help="Measurements side by side, one core each.")]
+Minutes = Annotated[float | None, typer.Option(min=0.01, help="Begin no measurement after so many minutes.")]
+Plot = Annotated[Path | None, typer.Option(help="Also draw the figures to this file.", dir_okay=False)]
+
+
+def _folder(data: Path | None) -> Path | None:
+    return data or (Path(os.environ["TIMESURF_DATA"]) if os.environ.get("TIMESURF_DATA") else None)
+
+
+@bench.command("family")
+def bench_family(
+    data: Folder = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Splits (folds, speakers) per data set.")] = 3,
+    only: Only = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Only this method, by its name in the table; repeatable. Default: all.")
+    ] = None,
+    shots: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=0, help="Recordings per class of the few-shot curve; repeatable; 0: none. Default: 1 3 10 30."
+        ),
+    ] = None,
+    small: Small = None,
+    parallel: Processes = 1,
+    minutes: Minutes = None,
+    json_file: Json = None,
+    plot: Plot = None,
+) -> None:
+    """Compare Sup3r with HOTS, homeostasis, FEAST, HATS and other relatives, on the same events.
+
+    Example: timesurf bench family --data recordings --processes 8 --json family.json --plot family.png
+    """
+    from timesurf import plots
+    from timesurf.bench import family
+
+    check_writable(json_file)
+    check_writable(plot)
+    result = family.run(
+        _folder(data), seeds, only=only or family.DATA, methods=tuple(method or family.METHODS),
+        shots=family.SHOTS if shots is None else [n for n in shots if n], small=small, parallel=parallel,
+        minutes=minutes, report=_say, save=lambda so_far: save_json(json_file, so_far),
+    )  # fmt: skip
+    for title, figure, form in (
+        ("Recording accuracy on recordings that chose nothing", "recording_accuracy", "{:.1%}"),
+        ("Units that win as evenly as so many would", "evenly_used", "{:.0f}"),
+        ("Events per second, as a multiple of the default's", "speed", "{:.2g}"),
+    ):
+        console.print(_table(title, family.summary(result["family"]), figure, form))
+    write_plot(plot, lambda: plots.family(family.curves(result["family"])))
+    write_json(json_file, result)
+
+
+def _say(line: str) -> None:
+    """A line of progress, in a pipe too."""
+    console.print(line, highlight=False)
+
+
+def _table(title: str, found: dict[str, dict[str, dict[str, float]]], figure: str, form: str) -> Table:
+    """One row per method, one column per data set."""
+    table = Table(title=title)
+    for column in ("method", *found):
+        table.add_column(column, justify="left" if column == "method" else "right")
+    for method in dict.fromkeys(method for of in found.values() for method in of):
+        values = [of.get(method, {}).get(figure) for of in found.values()]
+        table.add_row(method, *("" if value is None else form.format(value) for value in values))
+    return table
+
+
+@bench.command("settings")
+def bench_settings(
+    data: Folder = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Splits per data set.")] = 1,
+    only: Only = None,
+    small: Small = None,
+    parallel: Processes = 1,
+    minutes: Minutes = None,
+    json_file: Json = None,
+    plot: Plot = None,
+) -> None:
+    """Change each setting that the data chooses, one at a time, and compare on recordings that are held out.
+
+    Example: timesurf bench settings --data recordings --processes 8 --json settings.json --plot settings.png
+    """
+    from timesurf import plots
+    from timesurf.bench import settings
+
+    check_writable(json_file)
+    check_writable(plot)
+    result = settings.run(
+        _folder(data), seeds, only=only or (), small=small, parallel=parallel, minutes=minutes,
+        report=_say, save=lambda so_far: save_json(json_file, so_far),
+    )  # fmt: skip
+    table = Table(title="Change of recording accuracy, points, on recordings that are held out")
+    names = list(dict.fromkeys(row["data"] for row in result["settings"]))
+    for column in ("setting", *names, "worst"):
+        table.add_column(column, justify="left" if column == "setting" else "right")
+    found = settings.changes(result["settings"])
+    for setting, of in found.items():
+        cells = [f"{100 * of[name]:+.1f}" if name in of else "" for name in names]
+        table.add_row(setting, *cells, f"{100 * min(of.values()):+.1f}")
+    console.print(table)
+    write_plot(plot, lambda: plots.settings(found))
+    write_json(json_file, result)
