@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 
 from timesurf import Recordings, SettingError, plots
 from timesurf.bench import family, processes, senses, settings
+from timesurf.bench.processes import Plan
 from timesurf.cli.app import app
 
 
@@ -30,7 +31,9 @@ def few(monkeypatch):
 
 def test_all_methods_are_measured_on_the_same_split_and_missing_files_are_passed_over(few, tmp_path):
     said, saved = [], []
-    result = family.run(tmp_path, 1, only=["blink", "braille"], shots=[1], report=said.append, save=saved.append)
+    result = family.run(
+        tmp_path, 1, only=["blink", "braille"], shots=[1], plan=Plan(report=said.append, save=saved.append)
+    )
     rows = result["family"]
     assert {(row["method"], row["per_class"]) for row in rows} == {(m, n) for m in family.METHODS for n in (None, 1)}
     assert not [row["error"] for row in rows if "error" in row]
@@ -86,7 +89,7 @@ def test_the_command_prints_draws_and_writes(few, tmp_path):
 def test_each_setting_is_changed_by_itself_on_recordings_that_are_held_out(few, monkeypatch, tmp_path):
     monkeypatch.setattr(settings, "FACTORS", {"tau": (3.0,), "units_per_class": (2,)})
     said = []
-    rows = settings.run(tmp_path, 1, report=said.append)["settings"]
+    rows = settings.run(tmp_path, 1, plan=Plan(report=said.append))["settings"]
     assert [(row["setting"], row["factor"]) for row in rows] == [("law", 1), ("tau", 3), ("units_per_class", 2)]
     assert {(row["learned_from"], row["held_out"]) for row in rows} == {(16, 8)}
     assert sum("braille_touch_1348.npz is not in" in text for text in said) == 1
@@ -120,12 +123,12 @@ def test_a_study_uses_a_bounded_number_of_events_of_all_classes(monkeypatch):
 def test_jobs_begin_in_order_and_none_begins_late():
     said = []
     assert list(processes.each(abs, [-1, 2, -3])) == [(-1, 1), (2, 2), (-3, 3)]
-    assert list(processes.each(abs, [-1], minutes=0.0, report=said.append)) == []
+    assert list(processes.each(abs, [-1], Plan(minutes=0.0, report=said.append))) == []
     assert "1 measurements were left out" in said[-1]
 
 
 def test_processes_give_the_same_results_as_one(monkeypatch):
-    assert sorted(processes.each(abs, [-1, 2, -3], processes=2)) == [(-3, 3), (-1, 1), (2, 2)]
+    assert sorted(processes.each(abs, [-1, 2, -3], Plan(processes=2))) == [(-3, 3), (-1, 1), (2, 2)]
 
 
 def test_settings_are_drawn_as_a_map_with_gaps_where_nothing_was_measured():

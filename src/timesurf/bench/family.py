@@ -241,10 +241,7 @@ def run(
     methods: Sequence[str] = tuple(METHODS),
     shots: Sequence[int] = SHOTS,
     small: int | None = None,
-    parallel: int = 1,
-    minutes: float | None = None,
-    report: Callable[[str], None] = lambda text: None,
-    save: Callable[[dict[str, Any]], None] = lambda result: None,
+    plan: processes.Plan = processes.ALONE,
 ) -> dict[str, Any]:
     """Measure the methods on the data sets: from all recordings, and from few per class.
 
@@ -262,14 +259,8 @@ def run(
         Recordings per class of the few-shot curve; none leaves it out.
     small : int, optional
         Learn from so many recordings at most, for a quick look.
-    parallel : int
-        Processes side by side.
-    minutes : float, optional
-        Begin no measurement after this time.
-    report : callable
-        Called with lines of progress.
-    save : callable
-        Called with the result so far after each measurement.
+    plan : processes.Plan
+        How many measurements side by side, until when, and who is told.
 
     Returns
     -------
@@ -287,17 +278,17 @@ def run(
         for seed in range(seeds)
     ]
     rows: list[dict[str, Any]] = []
-    result = {"family": rows, "seeds": seeds, "processes": parallel, "machine": machine.describe()}
+    result = {"family": rows, "seeds": seeds, "processes": plan.processes, "machine": machine.describe()}
     missing: set[str] = set()
-    for _, found in processes.each(measure, jobs, processes=parallel, minutes=minutes, report=report):
+    for _, found in processes.each(measure, jobs, plan):
         for row in found:
             if "missing" in row:
                 if row["data"] not in missing:
-                    report(row["missing"])
+                    plan.report(row["missing"])
                 missing.add(row["data"])
             else:
                 rows.append(row)
-        save(result)
+        plan.save(result)
     return result
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
@@ -17,14 +18,32 @@ Done = TypeVar("Done")
 HEARTBEAT = 20.0  # seconds without a result after which progress is reported
 
 
-def each(
-    work: Callable[[Job], Done],
-    jobs: Sequence[Job],
-    *,
-    processes: int = 1,
-    minutes: float | None = None,
-    report: Callable[[str], None] = lambda text: None,
-) -> Iterator[tuple[Job, Done]]:
+@dataclass(frozen=True)
+class Plan:
+    """How measurements are run, and who is told.
+
+    Attributes
+    ----------
+    processes : int
+        How many run side by side; 1 runs all of them in this process.
+    minutes : float, optional
+        Begin none after this time.
+    report : callable
+        Called with lines of progress.
+    save : callable
+        Called with the result so far, after each measurement.
+    """
+
+    processes: int = 1
+    minutes: float | None = None
+    report: Callable[[str], None] = lambda text: None
+    save: Callable[[dict[str, Any]], None] = lambda result: None
+
+
+ALONE = Plan()
+
+
+def each(work: Callable[[Job], Done], jobs: Sequence[Job], plan: Plan = ALONE) -> Iterator[tuple[Job, Done]]:
     """What each job gives, as they end.
 
     Parameters
@@ -33,19 +52,15 @@ def each(
         From a job to its result; of a module, where there are several processes.
     jobs : sequence
         In the order in which they begin.
-    processes : int
-        How many run side by side; 1 runs all of them here.
-    minutes : float, optional
-        Begin no job after this time.
-    report : callable
-        Called with a line of progress.
+    plan : Plan
+        How many side by side, and until when.
 
     Yields
     ------
     tuple
         Job and result.
     """
-    began = time.perf_counter()
+    began, processes, minutes, report = time.perf_counter(), plan.processes, plan.minutes, plan.report
     waiting = list(reversed(jobs))
     report(f"{len(jobs)} measurements, {min(processes, len(jobs))} at a time")
 

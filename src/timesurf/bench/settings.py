@@ -8,7 +8,7 @@ chosen well by the law. One that gains somewhere is worth trying (`timesurf.tuni
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -85,25 +85,14 @@ def run(
     *,
     only: Sequence[str] = (),
     small: int | None = None,
-    parallel: int = 1,
-    minutes: float | None = None,
-    report: Callable[[str], None] = lambda text: None,
-    save: Callable[[dict[str, Any]], None] = lambda result: None,
+    plan: processes.Plan = processes.ALONE,
 ) -> dict[str, Any]:
     """Train with the law and with each of its neighbours, on all data sets.
 
     Parameters
     ----------
-    folder : Path, optional
-        Where files of real recordings are.
-    seeds : int
-        How many splits per data set.
-    only : sequence of str
-        Data sets of `senses.SENSES` whose name has one of these in it; none means all.
-    small : int, optional
-        Use so many recordings of each at most.
-    parallel, minutes, report, save
-        As in `family.run`.
+    folder, seeds, only, small, plan
+        As in `family.run`; by default on all data sets.
 
     Returns
     -------
@@ -118,14 +107,14 @@ def run(
         for data in senses.chosen(only)
     ]
     rows: list[dict[str, Any]] = []
-    result = {"settings": rows, "seeds": seeds, "processes": parallel, "machine": machine.describe()}
-    for job, found in processes.each(measure, jobs, processes=parallel, minutes=minutes, report=report):
+    result = {"settings": rows, "seeds": seeds, "processes": plan.processes, "machine": machine.describe()}
+    for job, found in processes.each(measure, jobs, plan):
         if "missing" in found:
             if job.factor == 1:
-                report(found["missing"])
+                plan.report(found["missing"])
             continue
         rows.append({"data": job.data, "seed": job.seed, "setting": job.setting, "factor": job.factor} | found)
-        save(result)
+        plan.save(result)
     return result
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from timesurf.cli.app import Json, bench, check_writable, console, save_json, write_json, write_plot
+
+if TYPE_CHECKING:
+    from timesurf.bench.processes import Plan
 
 Folder = Annotated[
     Path | None, typer.Option(help="Folder with real recordings; default: $TIMESURF_DATA.", file_okay=False)
@@ -58,8 +61,8 @@ def bench_family(
     check_writable(plot)
     result = family.run(
         _folder(data), seeds, only=only or family.DATA, methods=tuple(method or family.METHODS),
-        shots=family.SHOTS if shots is None else [n for n in shots if n], small=small, parallel=parallel,
-        minutes=minutes, report=_say, save=lambda so_far: save_json(json_file, so_far),
+        shots=family.SHOTS if shots is None else [n for n in shots if n], small=small,
+        plan=_plan(parallel, minutes, json_file),
     )  # fmt: skip
     for title, figure, form in (
         ("Recording accuracy on recordings that chose nothing", "recording_accuracy", "{:.1%}"),
@@ -71,9 +74,16 @@ def bench_family(
     write_json(json_file, result)
 
 
-def _say(line: str) -> None:
-    """A line of progress, in a pipe too."""
-    console.print(line, highlight=False)
+def _plan(parallel: int, minutes: float | None, json_file: Path | None) -> Plan:
+    """Lines of progress, in a pipe too, and figures that are written as they come."""
+    from timesurf.bench.processes import Plan
+
+    return Plan(
+        parallel,
+        minutes,
+        report=lambda line: console.print(line, highlight=False),
+        save=lambda so_far: save_json(json_file, so_far),
+    )
 
 
 def _table(title: str, found: dict[str, dict[str, dict[str, float]]], figure: str, form: str) -> Table:
@@ -90,13 +100,13 @@ def _table(title: str, found: dict[str, dict[str, dict[str, float]]], figure: st
 @bench.command("settings")
 def bench_settings(
     data: Folder = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Splits per data set.")] = 1,
     only: Only = None,
     small: Small = None,
-    parallel: Processes = 1,
-    minutes: Minutes = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Splits per data set.")] = 1,
     json_file: Json = None,
     plot: Plot = None,
+    parallel: Processes = 1,
+    minutes: Minutes = None,
 ) -> None:
     """Change each setting that the data chooses, one at a time, and compare on recordings that are held out.
 
@@ -107,10 +117,7 @@ def bench_settings(
 
     check_writable(json_file)
     check_writable(plot)
-    result = settings.run(
-        _folder(data), seeds, only=only or (), small=small, parallel=parallel, minutes=minutes,
-        report=_say, save=lambda so_far: save_json(json_file, so_far),
-    )  # fmt: skip
+    result = settings.run(_folder(data), seeds, only=only or (), small=small, plan=_plan(parallel, minutes, json_file))
     table = Table(title="Change of recording accuracy, points, on recordings that are held out")
     names = list(dict.fromkeys(row["data"] for row in result["settings"]))
     for column in ("setting", *names, "worst"):

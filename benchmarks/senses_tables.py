@@ -1,0 +1,109 @@
+"""Write the tables of docs/family.md and docs/settings.md, and their pictures, from the results of two commands.
+
+Run: python benchmarks/senses_tables.py    after `timesurf bench family` and `timesurf bench settings` have written
+benchmarks/results/family.json and benchmarks/results/settings.json
+"""
+
+import json
+import math
+import re
+from pathlib import Path
+
+from timesurf import plots
+from timesurf.bench import family, settings
+
+ROOT = Path(__file__).parents[1]
+RESULTS, DOCS = ROOT / "benchmarks" / "results", ROOT / "docs"
+
+
+def table(head, rows):
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def by_method(found, cell):
+    """One row per method, one column per data set; `cell` turns the figures of all methods on one into text."""
+    columns = {data: {name: cell(name, of) for name in of} for data, of in found.items()}
+    methods = dict.fromkeys(name for of in columns.values() for name in of)
+    return table(["", *columns], [[f"`{m}`", *(of.get(m, "") for of in columns.values())] for m in methods])
+
+
+def accuracy(name, of):
+    """Recording accuracy in per cent with its standard error; the best is bold."""
+    mine = of[name]
+    text = f"{100 * mine['recording_accuracy']:.1f}"
+    if mine["recording_accuracy"] == max(figures["recording_accuracy"] for figures in of.values()):
+        text = f"**{text}**"
+    error = mine["standard_error"]
+    return text if math.isnan(error) else f"{text} ± {100 * error:.1f}"
+
+
+def use(name, of):
+    """Units that win as evenly, of how many there are."""
+    return f"{of[name]['evenly_used']:.0f} of {of[name]['units']:.0f}" if "units" in of[name] else ""
+
+
+def measured(result, rows):
+    """What was measured on."""
+    machine = result["machine"]
+    learned = {row["data"]: row["learned_from"] for row in rows if row.get("per_class") is None}
+    sizes = ", ".join(f"{name} {number:,}" for name, number in learned.items())
+    return f"Recordings learned from: {sizes}. Measured on {machine['cores']} cores ({machine['processor']})."
+
+
+def family_parts(result):
+    """The parts of docs/family.md that are figures."""
+    rows = result["family"]
+    whole = family.summary(rows)
+    parts = {
+        "measured": measured(result, rows),
+        "accuracy": by_method(whole, accuracy),
+        "units": by_method({data: {n: f for n, f in of.items() if "units" in f} for data, of in whole.items()}, use),
+        "kept": by_method(whole, lambda name, of: f"{of[name]['kept']:.0%}".replace("%", " %")),
+        "speed": by_method(whole, lambda name, of: f"{of[name]['speed']:.2g}"),
+    }
+    for number in sorted({row["per_class"] for row in rows} - {None}):
+        parts[f"shots {number}"] = by_method(family.summary(rows, number), accuracy)
+    return parts
+
+
+def settings_parts(result):
+    """The parts of docs/settings.md that are figures."""
+    rows, found = result["settings"], settings.changes(result["settings"])
+    data = list(dict.fromkeys(row["data"] for row in rows))
+    law = [[row["recording_accuracy"] for row in rows if row["data"] == name and row["factor"] == 1] for name in data]
+    lines = [["as chosen, %", *(f"{100 * sum(each) / len(each):.1f}" for each in law), ""]]
+    for name, of in found.items():
+        changes = [f"{100 * of[each]:+.1f}" if each in of else "" for each in data]
+        lines.append([name, *changes, f"{100 * min(of.values()):+.1f}"])
+    return {"measured": measured(result, rows), "changes": table(["", *data, "worst"], lines)}
+
+
+def filled(page, parts):
+    """The page with these parts in place of what is between their marks."""
+    for name, text in parts.items():
+        mark = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
+        page = re.sub(mark, lambda found, text=text: f"{found[1]}\n{text}\n\n{found[2]}", page, flags=re.DOTALL)
+    return page
+
+
+PAGES = {"family": family_parts, "settings": settings_parts}
+
+
+def main():
+    """Rewrite the tables and the pictures of both pages."""
+    results = {name: json.loads((RESULTS / f"{name}.json").read_text()) for name in PAGES}
+    for name, parts in PAGES.items():
+        page = DOCS / f"{name}.md"
+        page.write_text(filled(page.read_text(), parts(results[name])))
+    pictures = {
+        "family": plots.family(family.curves(results["family"]["family"])),
+        "settings": plots.settings(settings.changes(results["settings"]["settings"])),
+    }
+    for name, picture in pictures.items():
+        picture.savefig(DOCS / "images" / f"{name}.png", dpi=110)
+
+
+if __name__ == "__main__":
+    main()
