@@ -1,7 +1,8 @@
 """The family: Sup3r beside HOTS and its relatives, on the same events and the same splits.
 
 All relatives look at events through the window that the default chose (its size, units and time constant), and decide
-by the same logistic regression on how often each unit won. So what differs is how their units came about.
+by the same logistic regression on how often each unit won, wherever that was. So what differs is how their units came
+about.
 
 ===============  ==================================================================================
 method           what it is
@@ -9,8 +10,9 @@ method           what it is
 ``default``      Sup3r's network as `timesurf train` chooses it from the data
 ``preset``       Sup3r with the paper's preset: for sentences on their field, for digits elsewhere
 ``hots``         HOTS with k-means: the units of the default's hidden layer
-``cosine``       the same with the cosine in place of the distance
-``linear``       the same with linear decay
+``hots_places``  the same, counted at each of the places that the default's last layer sees
+``cosine``       HOTS with k-means by the cosine in place of the distance
+``linear``       HOTS with k-means of surfaces that decay linearly
 ``hots_online``  HOTS's own rule, from surfaces of the data
 ``hots_random``  HOTS's own rule, from random centroids, as the next three begin
 ``restarts``     with restarts of units that hardly win
@@ -110,22 +112,24 @@ def _preset(of: Case) -> Fitted:
     return _network(network.fit(of.train, **preset.training(), if_diverged="back"))
 
 
-def _histogram(of: Case, found: Features) -> Fitted:
-    """How often each unit won, by logistic regression."""
+def _histogram(of: Case, found: Features, *, places: bool = False) -> Fitted:
+    """How often each unit won, anywhere or at each place, by logistic regression."""
 
     def won(some: Recordings) -> Recordings:
         return found.emitted(some, threads=1)
 
+    def score(test: Recordings) -> tuple[float, float]:
+        return classifier.score(hots.counts(won(test), places=places), np.asarray(test.labels)), 1.0
+
     classifier = hots.linear_classifier(of.seed)
-    classifier.fit(hots.counts(won(of.train), places=False), np.asarray(of.train.labels))
-    return Fitted(
-        lambda test: (classifier.score(hots.counts(won(test), places=False), np.asarray(test.labels)), 1.0), won
-    )
+    classifier.fit(hots.counts(won(of.train), places=places), np.asarray(of.train.labels))
+    return Fitted(score, won)
 
 
-def _kmeans(of: Case) -> Fitted:
+def _kmeans(of: Case, *, places: bool = False) -> Fitted:
     assert of.network.law is not None
-    return _histogram(of, Features(of.stage, of.network.law.hidden[0].reshape(of.stage.units, -1)))
+    found = Features(of.stage, of.network.law.hidden[0].reshape(of.stage.units, -1))
+    return _histogram(of, found, places=places)
 
 
 def _clustered(of: Case, **change: Any) -> Fitted:
@@ -150,6 +154,7 @@ METHODS: dict[str, Callable[[Case], Fitted]] = {
     "default": _default,
     "preset": _preset,
     "hots": _kmeans,
+    "hots_places": lambda of: _kmeans(of, places=True),
     "cosine": lambda of: _clustered(of, cosine=True),
     "linear": lambda of: _clustered(of, decay="linear"),
     "hots_online": _online,
@@ -272,7 +277,7 @@ def run(
     groups = [group for group in (("preset",), tuple(m for m in methods if m != "preset")) if set(group) & set(methods)]
     jobs = [
         Job(name, seed, number, group, folder, small)
-        for number in (None, *shots)  # the most important, and longest, first
+        for number in (None, *sorted(shots, reverse=True))  # the most important, and longest, first
         for group in groups
         for name in names
         for seed in range(seeds)
