@@ -34,9 +34,7 @@ def test_a_network_without_places_by_hand():
     assert found.layers == (Full(tau=min(duration / 8, 16 * rest), units_per_class=3),)
     assert found.rule.alpha == (pytest.approx(0.05 * 2 / 16 / events),)
     assert (found.rule.beta, found.rule.gamma, found.rule.delta, found.rule.last) == (0, 0, 0, "delta")
-    assert found.rule.temperature == pytest.approx(
-        9 * math.log(2) / 2
-    )  # the classes' mean surfaces are (1, 0) and (0, 1)
+    assert found.rule.temperature == pytest.approx(9 * math.log(2))  # the classes' mean surfaces are (1, 0) and (0, 1)
     assert found.fitting == {
         "passes": 60, "batch_size": 16, "decay": True, "start": "quick", "margin": math.inf, "sample": 500,
         "if_diverged": "back",
