@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.engines import Engine, Options, Outcome, Parameters, TakesDataSet, Trace, pack
+from timesurf.engines import Emits, Engine, Options, Outcome, Parameters, TakesDataSet, Trace, pack
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.layers import Stage, Window
@@ -132,6 +132,10 @@ def emitted(
 ) -> Recordings:
     """The events that a layer (0: the first) emits: its output field, its units as polarities."""
     lower, events, counts = stages[: layer + 1], [], [np.zeros(1, dtype=np.int64)]
+    if isinstance(engine, Emits):
+        found_there = engine.emitted(lower, Parameters(parameters[: layer + 1]), recordings, options)
+        if found_there is not None:
+            return found_there
     for part in parts(recordings, None, _TRACED_AT_ONCE):
         some = recordings[part]
         found = trace(engine, stages, parameters, some, options)

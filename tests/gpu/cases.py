@@ -4,9 +4,10 @@ import itertools
 
 import numpy as np
 
-from timesurf.engines import Parameters, Units, pack
+from timesurf.engines import Batch, Parameters, Units, pack, reference
 from timesurf.events import Recordings
 from timesurf.layers import Full, Tile, Window, stack
+from timesurf.learning.resting import above
 from timesurf.rule import Rule
 
 
@@ -55,6 +56,43 @@ def draw(seed, most_units=5, most_events=120, *, windows=0, last="sup3r"):
     t = np.concatenate([[], *(np.cumsum(gaps[a:b]) for a, b in itertools.pairwise(offsets))]).astype(int)
     recordings = Recordings(coords, t, rng.integers(0, polarities, events), offsets, field=field, polarities=polarities)
     return stages, parameters, rule, pack(recordings, rng.integers(-1, stages[-1].classes, len(counts)))
+
+
+def window(seed, units=None, events=None):
+    """One Window layer of up to 512 units, some of them surfaces that occur, as stages, parameters and a batch."""
+    rng = np.random.default_rng(seed)
+    field = tuple(int(n) for n in rng.integers(3, 14, rng.integers(1, 4)))
+    polarities = int(rng.integers(1, 4))
+    units = units or int(rng.integers(1, (9, 33, 129, 513)[seed % 4]))
+    size = int(rng.choice([1, 3, 5, 9] if len(field) < 3 else [1, 3, 5]))
+    layer = Window(size, units=units, tau=float(rng.choice([1.0, 40.0, 300.0])), stride=_stride(rng, len(field)))
+    stages = stack([layer], field, polarities)
+    counts = [events] if events else rng.integers(0, 300, rng.integers(1, 6))
+    offsets = np.cumsum([0, *counts])
+    entry = rng.integers(0, np.prod(field) * polarities, offsets[-1])
+    near = rng.random(len(entry)) < 0.3  # the same entry again, within a tile
+    entry[1:][near[1:]] = entry[:-1][near[1:]]
+    gaps = rng.choice([0, 0, 1, 3, 50], len(entry))
+    t = np.concatenate([[], *(np.cumsum(gaps[a:b]) for a, b in itertools.pairwise(offsets))])
+    batch = Batch(entry.astype(np.int32), t.astype(np.int32), offsets, np.full(len(counts), -1))
+    shape = (units, *stages[0].surface_shape)
+    centroids = rng.choice([0.05, 0.3, 1.0]) * rng.random(shape)
+    parameters = Parameters.of([centroids], [np.full(units, np.inf)])
+    if len(entry):
+        some = reference.surfaces(stages, parameters, batch, 0)
+        chosen = rng.permutation(units)[: units // 2]
+        centroids[chosen] = some[rng.integers(0, len(some), len(chosen))]
+    if seed % 2:
+        parameters[0].thresholds[:] = rng.uniform(0.2, 1.0, units) * (0.3 * np.sqrt(np.prod(shape[1:])) + 0.5)
+    return stages, parameters, batch
+
+
+def alone(seed, most_units=10, *, last="sup3r"):
+    """A Full layer alone, and events of a layer below it, as `draw` gives them."""
+    stages, parameters, rule, batch = draw(seed, most_units, most_events=400, windows=1, last=last)
+    rng, top = np.random.default_rng(seed), stages[1]
+    entry = rng.integers(0, np.prod(top.surface_shape), len(batch.entry)).astype(np.int32)
+    return stages[1:], Parameters(parameters[1:]), above(rule, 1), Batch(entry, batch.t, batch.offsets, batch.label)
 
 
 def _stride(rng, dimensions):

@@ -128,7 +128,7 @@ def test_layer_by_layer_learns_as_the_reference(seed, cut, deterministic):
 def test_a_pass_over_events_on_the_card_equals_batch_after_batch(streamed, deep, monkeypatch):
     data, size, options = digits(), 16, Options(deterministic=True)
     if streamed:
-        monkeypatch.setattr(cudaevents, "_room", lambda: 8 * 2 * size * 300)
+        monkeypatch.setattr(cudaevents, "room", lambda: 8 * 2 * size * 300)
         monkeypatch.setattr(cudaevents, "_on_card", {})
     network = network_of(data, deep=deep)
     passed, batched = network.snapshot(), network.snapshot()

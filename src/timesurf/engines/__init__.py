@@ -29,6 +29,7 @@ protocol        function         engines                purpose
 ==============  ===============  =====================  ============================================================
 `TakesDataSet`  ``infer_all``    ``cuda``, `Workers`    inference over recordings whose events travel to the engine
 `TakesPass`     ``learn_pass``   ``cuda``               all batches of a pass, many networks side by side
+`Emits`         ``emitted``      ``cuda``               what layers emit, which stays with the engine
 `TakesPart`     ``learn_part``   `Workers`              a batch of recordings, spread over machines
 `TakesLanes`    ``learn_lanes``  ``cpu``, ``cuda``      parts of a batch, summed but not applied
 `Clusters`      ``kmeans``       ``cuda``               k-means where the surfaces already are
@@ -52,8 +53,8 @@ from timesurf.layers import Stage
 from timesurf.rule import Rule
 
 __all__ = [
-    "ENGINES", "Batch", "Clusters", "Engine", "Learner", "Options", "Outcome", "Parameters", "TakesDataSet",
-    "TakesLanes", "TakesPart", "TakesPass", "Trace", "Units", "choose", "load", "pack",
+    "ENGINES", "Batch", "Clusters", "Emits", "Engine", "Learner", "Options", "Outcome", "Parameters",
+    "TakesDataSet", "TakesLanes", "TakesPart", "TakesPass", "Trace", "Units", "choose", "load", "pack",
 ]  # fmt: skip
 
 ENGINES = {
@@ -106,6 +107,17 @@ class TakesDataSet(Protocol):
         self, stages: Stages, parameters: Parameters, recordings: Recordings, options: Options = DEFAULT
     ) -> Outcome:
         """Run all recordings; learn nothing."""
+        ...
+
+
+@runtime_checkable
+class Emits(Protocol):
+    """Computes what layers emit in a way of its own; such events stay with the engine."""
+
+    def emitted(
+        self, stages: Stages, parameters: Parameters, recordings: Recordings, options: Options = DEFAULT
+    ) -> Recordings | None:
+        """The events that the last of these layers emits; None: this engine has no way of its own for them."""
         ...
 
 
@@ -180,6 +192,7 @@ if TYPE_CHECKING:  # mypy holds every engine to what it says it offers
     _engines: tuple[Engine, Engine, Engine, type[Workers]] = (reference, cpu, cuda, Workers)
     _sets: TakesDataSet = cuda
     _passes: TakesPass = cuda
+    _emits: Emits = cuda
     _lanes: tuple[TakesLanes, TakesLanes] = (cpu, cuda)
     _clusters: Clusters = cuda
 

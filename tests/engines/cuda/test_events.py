@@ -11,7 +11,7 @@ from timesurf.bench import workloads
 
 @pytest.fixture
 def cudaevents(cuda, monkeypatch):
-    monkeypatch.setattr(cuda.events, "_room", lambda: 1 << 40)
+    monkeypatch.setattr(cuda.events, "room", lambda: 1 << 40)
     return cuda.events
 
 

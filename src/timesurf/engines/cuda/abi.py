@@ -101,7 +101,7 @@ class Struct:
         return "{" + ", ".join(parts) + "}"
 
 
-def _struct(name: str, table: str) -> Struct:
+def struct(name: str, table: str) -> Struct:
     """From lines `type name | meaning`, with `name[COUNT]` for an array."""
     members = []
     for line in table.strip().splitlines():
@@ -112,7 +112,7 @@ def _struct(name: str, table: str) -> Struct:
     return Struct(name, tuple(members))
 
 
-RATES = _struct("Rates", """
+RATES = struct("Rates", """
     float fade       | log2(e) / tau
     float feedback   | log2(e) / feedback_tau
     float alpha      | centroids, weight of dS
@@ -124,7 +124,7 @@ RATES = _struct("Rates", """
     int   flags      | COMPETITION, CENTRE, DELTA
 """)  # fmt: skip
 
-LAYER = _struct("Layer", """
+LAYER = struct("Layer", """
     double*     c64    | centroids as they are stored: [network][entry of the surface][unit], rows padded to Shape::row
     double*     th64   | thresholds as they are stored: [network][unit]
     float*      c      | centroids as the kernels read them
@@ -137,7 +137,7 @@ LAYER = _struct("Layer", """
     const int*  step   | where each entry of a surface lies on the map, counted from its corner
 """)  # fmt: skip
 
-ARGS = _struct("Args", """
+ARGS = struct("Args", """
     const int*       entry    | of all events: entry of the first layer's input field
     const int*       t        | of all events: time, modulo 2^32
     const long long* start    | [network][recording] first event
@@ -185,7 +185,7 @@ ARGS = _struct("Args", """
     Layer            layer[LAYERS] | of all networks
 """)  # fmt: skip
 
-SHAPE = _struct("Shape", """
+SHAPE = struct("Shape", """
     int dimensions     | of the field
     int out_dimensions | of the output field: as many, or 0 where the output has no place
     int units          | centroids

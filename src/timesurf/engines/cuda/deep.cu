@@ -9,7 +9,7 @@
 //   learn  sums of a Window layer (deep_learn.cu). Its surfaces, and how near each distance is to its threshold, were written out by `layer`;
 //          threads own columns of the sums, and take event after event.
 //
-// This file: sizes, places, half-precision products, and how the work is cut. Follows card.cu, step.cu and warp.cu.
+// This file: sizes, places, and how the work is cut. Follows card.cu, step.cu, warp.cu and halves.cu.
 // Further constants of deep.py: LEARN, MAP, MAP_STRIDE, OWN, LAST_MAP; it writes the kernels at the end.
 
 constexpr int TOP = LAYERS - 1;
@@ -85,19 +85,6 @@ __device__ __forceinline__ int inside(int n) {
 __device__ __forceinline__ int column_of(int written) { const int i = written & 31; return written - i + (i & 4) * 4 + (i >> 3) * 4 + (i & 3); }
 template <int k>
 __device__ __forceinline__ int unit_of(int written) { constexpr int own = 2 * Of<k>::nt; return written % own / 2 * 8 + written / own * 2 + written % 2; }
-
-__device__ __forceinline__ unsigned pack(float x, float y) { unsigned v; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(y), "f"(x)); return v; }
-__device__ __forceinline__ float2 unpack(unsigned v) {
-  float2 pair;
-  asm("{ .reg .b16 x, y; mov.b32 {x, y}, %2; cvt.f32.f16 %0, x; cvt.f32.f16 %1, y; }" : "=f"(pair.x), "=f"(pair.y) : "r"(v));
-  return pair;
-}
-__device__ __forceinline__ unsigned rest(float x, float y, unsigned top) { const float2 taken = unpack(top); return pack(x - taken.x, y - taken.y); }
-
-__device__ __forceinline__ void product(float* d, const unsigned* a, unsigned b0, unsigned b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
 
 // What a kernel works on: a chunk of the recordings of the batch, cut into segments.
 struct Work {

@@ -17,7 +17,7 @@ Stages = tuple[Stage, ...]
 SEGMENT = 1024  # events of a recording that a warp takes at a time
 _UNITS = 64  # each eight take registers in every lane
 _WARPS = 12, 8  # that a multiprocessor has registers for: up to 32 units, and more
-_FILES = ("card.cu", "step.cu", "warp.cu", "deep.cu", "deep_layer.cu", "deep_last.cu", "deep_learn.cu")
+_FILES = ("card.cu", "step.cu", "warp.cu", "halves.cu", "deep.cu", "deep_layer.cu", "deep_last.cu", "deep_learn.cu")
 
 
 @dataclass(frozen=True)

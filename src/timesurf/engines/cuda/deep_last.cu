@@ -12,25 +12,6 @@ template <int k> __device__ __forceinline__ int* outputs_at(int* map) {    // la
   else return outputs_at<k - 1>(map) + output_places(SHAPE[k - 1]) * SHAPE[k - 1].units;
 }
 
-struct Lane {                                       // an event of a block of 32
-  int e, clock, base;                               // entry; time on the clock of the map, and when the recording began there
-  bool valid;
-  unsigned before, upto;                            // lanes
-  // Lanes with the same number; those beyond the last event have none in common with others.
-  __device__ __forceinline__ unsigned same(int number) const { return __match_any_sync(ALL, valid ? number : (1 << 30) | __popc(before)); }
-};
-
-// When there was last an event at an entry, on the clock of the map; less than base: never. Then it is now.
-__device__ __forceinline__ int last_time(int* map, const Lane& l) {
-  const unsigned same = l.same(l.e), earlier = same & l.before;
-  int then = -1;
-  if (l.valid && !earlier) then = map[l.e];
-  const int sibling = __shfl_sync(ALL, l.clock, last_of(earlier));
-  __syncwarp();
-  if (l.valid && !(same & ~l.upto)) map[l.e] = l.clock;
-  return earlier ? sibling : then;
-}
-
 // ---------------------------------------------------------------------- S and dS of hidden layers
 
 // S of a hidden layer without its sign: 1 - mean of the other units' feedback at the place. Their sum is remembered, and decays.

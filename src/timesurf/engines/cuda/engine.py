@@ -5,17 +5,21 @@ on centroids and thresholds that are stored in float64; winners differ from the 
 updates by about 1e-4 (docs/gpu.md). Sums come from atomic additions in any order: with `options.deterministic` they are
 made in fixed point instead, so that every run gives the same bits.
 
-There are three paths. A network of one `Window` and one `Full` layer takes 32 events of a recording at a time through
-the tensor cores (blocks.cu); one of several `Window` layers below a `Full` layer does so layer by layer (deep.cu); any
-other goes event by event (general.cu), and so do the delta rule and evidence. Online learning changes weights after
-every event, which leaves nothing to do in parallel: it stays on the CPU.
+There are four paths. A network of one `Window` and one `Full` layer takes 32 events of a recording at a time through
+the tensor cores (blocks.cu); one of several `Window` layers below a `Full` layer does so layer by layer (deep.cu); a
+`Full` layer alone is a scan over events (scan.cu), whichever rule it learns by; any other goes event by event
+(general.cu). What `Window` layers whose weights stay emit is computed by a kernel of its own (winners.cu): layers that
+rest run once, and inference that no fast path covers becomes this kernel and a scan. Online learning changes weights
+after every event, which leaves nothing to do in parallel: it stays on the CPU.
 
 ===========================  ===================================================================
 module                       what it has
 ===========================  ===================================================================
 `abi`                        structs and constants that the host and the kernels share
 `layout`                     how a layer lies on the card, from its geometry
-`general`, `blocks`, `deep`  the three paths: which networks each covers, its sizes, its kernels
+`general`, `blocks`,         the four paths: which networks each covers, its sizes, its kernels
+`deep`, `scan`
+`winners`, `emission`        `Window` layers whose weights stay: the kernel; what they emit
 `paths`, `work`              which path a network takes; what a path needs
 `rates`                      learning rates and time constants as the kernels want them
 `events`                     events on the card, held there or streamed
@@ -43,11 +47,12 @@ try:
 except ImportError as missing:
     raise ImportError("it needs CuPy: pip install 'timesurf[cuda]'") from missing
 
+from timesurf.engines.cuda import emission, launch, paths
 from timesurf.engines.cuda import events as cudaevents
 from timesurf.engines.cuda import kmeans as cudakmeans
-from timesurf.engines.cuda import paths
 from timesurf.engines.cuda.card import Card, Counted
 from timesurf.engines.cuda.rates import rates
+from timesurf.engines.cuda.work import Work
 
 Stages = tuple[Stage, ...]
 _REPORT_AFTER = 1 << 27  # events: progress is reported no more often
@@ -144,13 +149,51 @@ def kmeans(points: Array, units: int, seed: int) -> Array:
 
 def infer_all(stages: Stages, parameters: Parameters, recordings: Recordings, options: Options = DEFAULT) -> Outcome:
     """Run all recordings; learn nothing."""
-    card, still, evidence = _ready(stages, parameters, options), _still(stages, options), options.temperature > 0
+    evidence, label = options.temperature > 0, np.full(len(recordings), -1)
+    if _in_two_steps(stages, parameters, recordings, evidence):
+        return _infer_last(stages, parameters, recordings, options)
+    card, still = _ready(stages, parameters, options), _still(stages, options)
     outcomes = []
-    label = np.full(len(recordings), -1)
     parts = [slice(r, r + 1) for r in range(len(recordings))]
     with card.stream:
         for events, _ in cudaevents.stretches([recordings], [label], parts):
             outcomes.append(_outcome(events, card.infer(events, still, evidence=evidence)))
+    return Outcome.joined(outcomes)
+
+
+def emitted(
+    stages: Stages, parameters: Parameters, recordings: Recordings, options: Options = DEFAULT
+) -> Recordings | None:
+    """The events that the last of these layers emits, which stay on the card if there is room; None: not covered."""
+    if not emission.covers(stages, parameters):
+        return None
+    with _stream():
+        return emission.emitted(stages, parameters, recordings)
+
+
+def _in_two_steps(stages: Stages, parameters: Parameters, recordings: Recordings, evidence: bool) -> bool:
+    """Whether what the hidden layers emit is computed first, because no fast path covers the whole network."""
+    about = {"largest": len(recordings), "span": cudaevents.span(recordings), "evidence": evidence}
+    open_ = bool(np.isinf(parameters[-1].thresholds).all())
+    whole, last = (Work(some, "infer", open=open_, **about) for some in (stages, stages[-1:]))  # type: ignore[arg-type]
+    device = launch.device()
+    return (
+        paths.fast(whole, device) is None
+        and paths.fast(last, device) is not None
+        and emission.covers(stages[:-1], Parameters(parameters[:-1]))
+    )
+
+
+def _infer_last(stages: Stages, parameters: Parameters, recordings: Recordings, options: Options) -> Outcome:
+    """Inference in two steps: what the hidden layers emit, then the last layer on it."""
+    last, evidence = stages[-1:], options.temperature > 0
+    card, still = _ready(last, Parameters(parameters[-1:]), options), _still(last, options)
+    outcomes, unknown = [], np.full(len(recordings), -1)
+    with card.stream:
+        for some in emission.through(stages[:-1], Parameters(parameters[:-1]), recordings, unknown):
+            found = _outcome(some.events, card.infer(some.events, still, evidence=evidence))
+            kept = np.concatenate([some.kept.T, found.kept], axis=1)
+            outcomes.append(Outcome(recordings.counts[some.part], kept, found.votes, None, found.evidence))
     return Outcome.joined(outcomes)
 
 
@@ -229,6 +272,12 @@ def reported_parts(parts: Sequence[slice], counts: Array) -> list[list[slice]]:
 def card_of(stages: Stages, networks: int, deterministic: bool) -> Card:
     """The card that networks of this shape run on; the latest few are kept."""
     return Card(stages, networks, deterministic)
+
+
+@lru_cache(maxsize=1)
+def _stream() -> Any:
+    """What layers that rest run on."""
+    return cp.cuda.Stream(non_blocking=True)
 
 
 def _ready(stages: Stages, parameters: Parameters, options: Options) -> Card:

@@ -16,7 +16,7 @@ from timesurf.events import Recordings
 
 LONGEST = 1 << 29  # us: times within a recording are 32 bits on the card
 SHARE = 0.6  # of the card's free memory that events may take
-_BYTES = 8  # per event: its place and its time
+BYTES = 8  # per event: its place and its time
 _SENT_AT_ONCE = 1 << 24  # events: bounds what sending takes beside them
 
 
@@ -91,29 +91,29 @@ def stretches(
     MissingEngineError
         If there is not enough room on the card.
     """
-    span, source = _checked(max(map(_span, recordings))), recordings[0].source
+    longest, source = _checked(max(map(span, recordings))), recordings[0].source
     if any(some.origin != recordings[0].origin or len(some) != len(recordings[0]) for some in recordings):
         raise EventError(
             "Networks that learn side by side need equally many recordings, all selected from one Recordings."
         )
-    if recordings[0].origin in _on_card or _BYTES * len(source) <= _room():
+    if recordings[0].origin in _on_card or BYTES * len(source) <= room():
         entry, t = _resident(recordings[0])
         starts, stops = (np.stack(a) for a in ([r.starts for r in recordings], [r.stops for r in recordings]))
-        yield Events(entry, t, starts, stops, np.stack(label), span), parts
+        yield Events(entry, t, starts, stops, np.stack(label), longest), parts
     elif len(recordings) > 1:
         raise MissingEngineError(
             f"{len(source):,} events do not fit on the card, and can only be streamed to one network at a time. Train "
             "the networks one after another."
         )
     else:
-        yield from _streamed(recordings[0], label[0], parts, span)
+        yield from _streamed(recordings[0], label[0], parts, longest)
 
 
 def _streamed(
     recordings: Recordings, label: Array, parts: Sequence[slice], span: int
 ) -> Iterator[tuple[Events, Sequence[slice]]]:
     """Two halves of the room take turns: one is filled, from pinned memory, while the card works on the other."""
-    most = _room() // (2 * _BYTES)
+    most = room() // (2 * BYTES)
     copying, working = cp.cuda.Stream(non_blocking=True), cp.cuda.get_current_stream()
     halves = [_Half() for _ in range(2)]
     for turn, some in enumerate(_grouped(recordings.counts, parts, most)):
@@ -192,11 +192,17 @@ def _resident(recordings: Recordings) -> tuple[Any, Any]:
                         np.int32
                     )
             t[part] = cp.asarray(_wrapped(whole.t[part]))
-        cp.cuda.get_current_stream().synchronize()  # others may use them from now on
-        _on_card[key] = entry, t
-        for array in recordings.arrays:
-            weakref.finalize(array, _on_card.pop, key, None)
+        keep(recordings, entry, t)
     return _on_card[key]
+
+
+def keep(recordings: Recordings, entry: Any, t: Any) -> None:
+    """Hold events on the card, as long as the host's arrays live: all events that the recordings are selected from."""
+    key = recordings.origin
+    cp.cuda.get_current_stream().synchronize()  # others may use them from now on
+    _on_card[key] = entry, t
+    for array in recordings.arrays:
+        weakref.finalize(array, _on_card.pop, key, None)
 
 
 def _wrapped(t: Array) -> Array:
@@ -204,13 +210,14 @@ def _wrapped(t: Array) -> Array:
     return t if t.dtype == np.int32 else t.astype(np.int64).astype(np.uint32).view(np.int32)
 
 
-def _room() -> int:
+def room() -> int:
     """Bytes that events may take."""
     pool = cp.get_default_memory_pool()
     return int(SHARE * (cp.cuda.Device().mem_info[0] + pool.free_bytes()))
 
 
-def _span(recordings: Recordings) -> int:
+def span(recordings: Recordings) -> int:
+    """How long the longest recording lasts, us."""
     some = recordings.counts > 0
     if not some.any():
         return 0

@@ -7,11 +7,11 @@ import logging
 from timesurf.engines.cuda.blocks import LONGEST, blocks, group_of
 from timesurf.engines.cuda.deep import deep
 from timesurf.engines.cuda.general import plan, refusal
-from timesurf.engines.cuda.work import Device, Path, Work
+from timesurf.engines.cuda.scan import scan
+from timesurf.engines.cuda.work import TENSOR_CORES, Device, Path, Work
 from timesurf.layers import Stage
 
 _LOG = logging.getLogger("timesurf")
-_TENSOR_CORES = 80  # compute capability from which on they multiply what the fast paths give them
 
 
 def supports(stages: tuple[Stage, ...], *, online: bool = False) -> str:
@@ -39,8 +39,8 @@ def supports(stages: tuple[Stage, ...], *, online: bool = False) -> str:
     return refusal(stages)
 
 
-def choose(work: Work, device: Device) -> Path:
-    """The fastest path that covers the work on this card; the log says which, at debug level.
+def fast(work: Work, device: Device) -> Path | None:
+    """A path that is faster than the general one and covers the work on this card; None: there is none.
 
     Parameters
     ----------
@@ -51,16 +51,29 @@ def choose(work: Work, device: Device) -> Path:
 
     Returns
     -------
-    Path
-        By blocks of events or layer by layer, where the last layer is open, does not learn by the delta rule and sums
-        no evidence, times are exact in float32 and there are tensor cores; else the general path.
+    Path or None
+        Where the last layer is open: a `Full` layer alone as a scan; others by blocks of events or layer by layer, if
+        the last layer does not learn by the delta rule and sums no evidence, times are exact in float32 and there are
+        tensor cores.
     """
-    fast = work.kind != "trace" and work.open and not (work.delta or work.evidence)
-    fast = fast and work.span < LONGEST and device.capability >= _TENSOR_CORES
-    path: Path | None = None
-    if fast:
-        room = {"learn": work.learns, "shared": device.shared, "deterministic": work.deterministic}
-        path = blocks(work.stages, group=group_of(work, device), **room) or deep(work.stages, **room)
-    path = path or plan(work.stages, work.deterministic, delta=work.delta, evidence=work.evidence)
+    if work.kind == "trace" or not work.open:
+        return None
+    room = {"learn": work.learns, "shared": device.shared, "deterministic": work.deterministic}
+    if alone := scan(work.stages, **room, delta=work.delta, evidence=work.evidence):
+        return alone
+    if work.delta or work.evidence or work.span >= LONGEST or device.capability < TENSOR_CORES:
+        return None
+    return blocks(work.stages, group=group_of(work, device), **room) or deep(work.stages, **room)
+
+
+def choose(work: Work, device: Device) -> Path:
+    """The fastest path that covers the work on this card, the general one if no other does; the log says which.
+
+    Parameters
+    ----------
+    work, device : Work, Device
+        As of `fast`.
+    """
+    path = fast(work, device) or plan(work.stages, work.deterministic, delta=work.delta, evidence=work.evidence)
     _LOG.debug("CUDA: %s of %s takes the path %r.", work.kind, " / ".join(map(str, work.stages)), path.name)
     return path

@@ -1,4 +1,4 @@
-// What a warp does with a block of 32 events, lane = event, in both paths that go through the tensor cores. Follows card.cu and step.cu.
+// What a warp does with a block of 32 events, lane = event. Follows card.cu and step.cu.
 
 // Four distances of a lane become squared distances, |ts|^2 - 2 ts c + |c|^2, and the closest unit of each of its rows is kept.
 // A lane has rows lane / 4 + 8 i and units nt 8 + 2 (lane % 4) + {0, 1}.
@@ -31,6 +31,25 @@ __device__ __forceinline__ float added(int then, int base, int clock, float fade
 
 // The last lane of a set; lane 0 of an empty one.
 __device__ __forceinline__ int last_of(unsigned lanes) { return 31 - __clz(lanes | 1u); }
+
+struct Lane {                                       // an event of a block of 32
+  int e, clock, base;                               // entry; time on the clock of the map, and when the recording began there
+  bool valid;
+  unsigned before, upto;                            // lanes
+  // Lanes with the same number; those beyond the last event have none in common with others.
+  __device__ __forceinline__ unsigned same(int number) const { return __match_any_sync(ALL, valid ? number : (1 << 30) | __popc(before)); }
+};
+
+// When there was last an event at an entry, on the clock of the map; less than base: never. Then it is now.
+__device__ __forceinline__ int last_time(int* map, const Lane& l) {
+  const unsigned same = l.same(l.e), earlier = same & l.before;
+  int then = -1;
+  if (l.valid && !earlier) then = map[l.e];
+  const int sibling = __shfl_sync(ALL, l.clock, last_of(earlier));
+  __syncwarp();
+  if (l.valid && !(same & ~l.upto)) map[l.e] = l.clock;
+  return earlier ? sibling : then;
+}
 
 // v(k) = sum over events j up to k of v(j) exp(-(t_k - t_j) / tau), for every unit of the last layer.
 template <int units, int row>

@@ -133,3 +133,4 @@ def up(size: int, to: int = 4) -> int:
 
 
 FLOAT, INT, HALF = np.float32, np.int32, np.float16
+TENSOR_CORES = 80  # compute capability from which on they multiply what the fast paths give them
