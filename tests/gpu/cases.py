@@ -59,7 +59,7 @@ def draw(seed, most_units=5, most_events=120, *, windows=0, last="sup3r"):
 
 
 def window(seed, units=None, events=None):
-    """One Window layer of up to 512 units, some of them surfaces that occur, as stages, parameters and a batch."""
+    """One Window layer of up to 512 units, some of them near surfaces that occur, as stages, parameters and a batch."""
     rng = np.random.default_rng(seed)
     field = tuple(int(n) for n in rng.integers(3, 14, rng.integers(1, 4)))
     polarities = int(rng.integers(1, 4))
@@ -81,7 +81,7 @@ def window(seed, units=None, events=None):
     if len(entry):
         some = reference.surfaces(stages, parameters, batch, 0)
         chosen = rng.permutation(units)[: units // 2]
-        centroids[chosen] = some[rng.integers(0, len(some), len(chosen))]
+        centroids[chosen] += some[rng.integers(0, len(some), len(chosen))] - 0.5 * centroids[chosen]
     if seed % 2:
         parameters[0].thresholds[:] = rng.uniform(0.2, 1.0, units) * (0.3 * np.sqrt(np.prod(shape[1:])) + 0.5)
     return stages, parameters, batch

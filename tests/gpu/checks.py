@@ -17,7 +17,9 @@ try:
 except cupy.cuda.runtime.CUDARuntimeError:
     pytest.skip("there is no GPU here", allow_module_level=True)
 
+from timesurf.engines.cuda import emission  # noqa: E402
 from timesurf.engines.cuda import engine as cuda  # noqa: E402
+from timesurf.engines.cuda import events as cudaevents  # noqa: E402
 
 NEAR = 2e-4  # how far apart distances of a near-tie may lie
 
@@ -87,6 +89,29 @@ def check_learning(stages, parameters, rule, batch, options):
         again = parameters.copy()
         cuda.learn_batch(stages, again, rule, batch, options)
         assert same_bits(found, again)
+
+
+def check_outputs(stages, parameters, batch):
+    """Winner, rejection and place of every event as the reference has them, except at near-ties."""
+    (stage,), (units,) = stages, parameters
+    out, times = (a.get() for a in emission.outputs(stage, units, cudaevents.of_batch(batch)))
+    np.testing.assert_array_equal(times, batch.t)
+    right = reference.infer(stages, parameters, batch, trace=True).trace
+    *x, _ = np.unravel_index(batch.entry, (*stage.field, stage.polarities))
+    place = np.ravel_multi_index(stage.layer.output(tuple(x)), stage.output_field)
+    expected = np.where(right.passed > 0, place * stage.units + right.winner[:, 0], -1)
+    other = np.flatnonzero(out != expected)
+    assert len(other) < 0.01 * len(out) + 2, "near-ties are rare"
+    if len(other):
+        surfaces = reference.surfaces(stages, parameters, batch, 0)[other]
+        flat = (surfaces[:, None] - units.centroids[None]).reshape(len(other), stage.units, -1)
+        distance = np.linalg.norm(flat, axis=2)
+        border = np.abs(distance.min(axis=1) - units.thresholds[right.winner[other, 0]])
+        found = np.where(out[other] < 0, 0, out[other] % stage.units)
+        tie = np.where(out[other] < 0, np.inf, distance[np.arange(len(other)), found] - distance.min(axis=1))
+        assert (np.minimum(tie, border) <= NEAR).all()
+        both = (out[other] >= 0) & (expected[other] >= 0)
+        np.testing.assert_array_equal((out[other] // stage.units)[both], place[other][both])
 
 
 def deeper(seed):

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("cupy", reason="the CUDA engine needs CuPy")
 
-from tests.gpu.cases import draw
-from tests.gpu.checks import check_decisions, check_learning, cuda, deeper, digits, network_of, same_bits
+from tests.gpu.cases import alone, draw, window
+from tests.gpu.checks import check_decisions, check_learning, check_outputs, cuda, deeper, digits, network_of, same_bits
 from timesurf.engines import Learner, Options, pack, reference
 from timesurf.engines.cuda import general
 from timesurf.rule import Rule
@@ -47,6 +47,18 @@ def test_learns_by_the_delta_rule_as_the_reference(seed, width, monkeypatch):
     check_learning(stages, parameters, rule, batch, Options(deterministic=seed == 4))
     check_decisions(stages, parameters, batch, rule.temperature)
     general.plan.cache_clear()
+
+
+@pytest.mark.parametrize("seed", [6, 7])
+def test_winners_of_layers_that_rest_are_the_references(seed):
+    check_outputs(*window(seed))
+
+
+@pytest.mark.parametrize("last", ["sup3r", "delta"])
+def test_a_full_layer_alone_is_the_references(last):
+    stages, parameters, rule, batch = alone(4, most_units=40, last=last)
+    check_learning(stages, parameters, rule, batch, Options(deterministic=True))
+    check_decisions(stages, parameters, batch, rule.temperature)
 
 
 def test_surfaces_are_the_references():

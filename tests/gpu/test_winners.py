@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("cupy", reason="the CUDA engine needs CuPy")
 
-from tests.gpu.cases import alone, window
-from tests.gpu.checks import NEAR, check_decisions, check_learning, cuda, digits
+from tests.gpu.cases import alone, draw, window
+from tests.gpu.checks import check_decisions, check_learning, check_outputs, cuda, digits
 from timesurf import Full, Network, Rule, Window, inference
 from timesurf.engines import Batch, Options, pack, reference
 from timesurf.engines.cuda import emission, general, launch, paths
@@ -22,29 +22,6 @@ from timesurf.engines.cuda.work import Work
 from timesurf.learning import trainer
 
 SEEDS = range(int(os.environ.get("GPU_SEEDS", "12")))
-
-
-def check_outputs(stages, parameters, batch):
-    """Winner, rejection and place of every event as the reference has them, except at near-ties."""
-    (stage,), (units,) = stages, parameters
-    out, times = (a.get() for a in emission.outputs(stage, units, cudaevents.of_batch(batch)))
-    np.testing.assert_array_equal(times, batch.t)
-    right = reference.infer(stages, parameters, batch, trace=True).trace
-    *x, _ = np.unravel_index(batch.entry, (*stage.field, stage.polarities))
-    place = np.ravel_multi_index(stage.layer.output(tuple(x)), stage.output_field)
-    expected = np.where(right.passed > 0, place * stage.units + right.winner[:, 0], -1)
-    other = np.flatnonzero(out != expected)
-    assert len(other) < 0.01 * len(out) + 2, "near-ties are rare"
-    if len(other):
-        surfaces = reference.surfaces(stages, parameters, batch, 0)[other]
-        flat = (surfaces[:, None] - units.centroids[None]).reshape(len(other), stage.units, -1)
-        distance = np.linalg.norm(flat, axis=2)
-        border = np.abs(distance.min(axis=1) - units.thresholds[right.winner[other, 0]])
-        found = np.where(out[other] < 0, 0, out[other] % stage.units)
-        tie = np.where(out[other] < 0, np.inf, distance[np.arange(len(other)), found] - distance.min(axis=1))
-        assert (np.minimum(tie, border) <= NEAR).all()
-        both = (out[other] >= 0) & (expected[other] >= 0)
-        np.testing.assert_array_equal((out[other] // stage.units)[both], place[other][both])
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -96,6 +73,18 @@ def test_a_full_layer_alone_decides_as_the_reference(seed):
         check_decisions(stages, parameters, batch, temperature)
 
 
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_one_window_layer_by_layer_is_the_references(seed, deterministic, monkeypatch):
+    monkeypatch.setattr(paths, "blocks", lambda *_, **__: None)
+    for again in range(50):
+        stages, parameters, rule, batch = draw(1000 * again + seed, (5, 16, 33, 64)[seed % 4], 400, windows=1)
+        if paths.choose(Work(stages, "train", deterministic=deterministic), launch.device()).name == "layer by layer":
+            break
+    check_decisions(stages, parameters, batch)
+    check_learning(stages, parameters, rule, batch, Options(deterministic=deterministic))
+
+
 def network(data, **about):
     layers = [Window(5, units=70, tau="10 ms", stride=3), Full(tau="20 ms", units_per_class=2)]
     made = Network(layers, data.field, data.polarities, range(3), engine="cuda", seed=0, deterministic=True, **about)
@@ -122,10 +111,10 @@ def test_layers_that_rest_run_once_and_their_events_stay_on_the_card(monkeypatch
 
 @pytest.mark.parametrize("margin", [np.inf, 0.8])
 def test_what_is_emitted_is_the_references_on_card_and_host(margin, monkeypatch):
-    data = digits(6)[[4, 0, 2]]
-    net = network(data).start(data, start="kmeans", margin=margin)
+    every = digits(12)
+    net, data = network(every).start(every, start="kmeans", margin=margin), every[[4, 0, 2]]
     right = inference.emitted(reference, net.stages, net.parameters, data, Options(), 0)
-    for room in (1 << 40, 8 * 2 * 6 * 300):  # on the card; streamed
+    for room in (1 << 40, 8 * 2 * 300):  # on the card; streamed
         monkeypatch.setattr(cudaevents, "room", lambda room=room: room)
         found = net.transform(data, 0)
         assert (found.origin in cudaevents._on_card) == (room == 1 << 40)

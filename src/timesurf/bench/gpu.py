@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from timesurf.bench import workloads
-from timesurf.engines import Batch, Learner, Options, Trace, pack
+from timesurf.engines import Batch, Learner, Options, Parameters, Trace, pack
 from timesurf.engines.data import Array
 from timesurf.engines.reference import neighbourhood
 from timesurf.events import Recordings
@@ -24,6 +25,7 @@ from timesurf.rule import Rule
 RECORDINGS, DIFFERENT = 60_000, 4096  # in an epoch; different ones, more than the card's caches hold
 BATCHES = (60_000, 8192, 2048, 512, 128, 32)
 _GAPS = 100  # near-ties that are measured
+RESTING = (128, 512)  # units of a hidden layer that rests
 SIDE_BY_SIDE = (1, 4, 16, 64)  # networks, at a batch of 128
 
 
@@ -84,7 +86,72 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     deeper = workloads.started(workloads.DEEPER, some, "cuda")
     inference("three layers, inference", deeper)
     training("three layers, training, batches of 2,048", deeper, 2048)
+    both = workloads.strokes(different // 4, field=(34, 34), polarities=2, spread=0.28)
+    epoch = both[np.arange(n // 4) % len(both)]
+    two = workloads.started(workloads.NMNIST, both, "cuda")
+    training("both polarities, training, batches of 2,048", two, 2048)
+    for units in RESTING:
+        result["rows"] += _resting(units, epoch, progress)
     return result
+
+
+def _resting(units: int, epoch: Recordings, progress: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Rows of a network whose hidden layer rests: what it emits, the last layer on that, inference with evidence."""
+    from timesurf.engines.cuda import emission
+    from timesurf.engines.cuda import engine as cuda
+    from timesurf.engines.cuda import events as cudaevents
+
+    network = workloads.resting(units, epoch[:200], "cuda")
+    (hidden, last), (below, top) = network.stages, network.parameters
+    label, total, rows = network.class_numbers(epoch), int(epoch.counts.sum()), []
+    seen: list[Recordings] = []
+
+    def emit() -> None:
+        found = cuda.emitted((hidden,), Parameters([below]), epoch)
+        assert found is not None
+        seen[:] = [found]
+
+    def row(what: str, card: Any, call: Callable[[], Any]) -> None:
+        progress(f"{units} units that rest, {what}")
+        seconds = _seconds(card, call)
+        rates = {f"{clock}_events_per_s": total / s for clock, s in seconds.items()}
+        rows.append({"what": f"{units} units that rest, {what}", "units": units, **rates})
+
+    with cuda.resting_stream():
+        ((events, _),) = cudaevents.stretches([epoch], [label], [slice(0, len(epoch))])
+        kernel = _Clock(lambda: emission.outputs(hidden, below, events))
+        kernel()
+        kernel()
+    row("winners", kernel, emit)
+    card, learner = cuda.card_of((last,), 1, False), Learner((last,), Parameters([top]), seen[0], label)
+    for size in (2048, 256, 16):
+        parts = [slice(a, min(a + size, len(epoch))) for a in range(0, len(epoch), size)]
+        learn = partial(cuda.learn_pass, [learner], parts, [[workloads.STILL_DELTA] * len(parts)])
+        row(f"last layer by the delta rule, batches of {size:,}", card, learn)
+    whole = _Clock(lambda: cuda.infer_all(network.stages, network.parameters, epoch, Options(temperature=5.0)))
+    row("inference with evidence", whole, whole)
+    return rows
+
+
+class _Clock:
+    """Times a call from the first to the last of what it starts on the card, on the current stream."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        import cupy as cp
+
+        self._call, self._began, self._ended = call, cp.cuda.Event(), cp.cuda.Event()
+
+    def __call__(self) -> None:
+        self._began.record()
+        self._call()
+        self._ended.record()
+
+    def seconds(self) -> float:
+        """How long it took."""
+        import cupy as cp
+
+        self._ended.synchronize()
+        return float(cp.cuda.get_elapsed_time(self._began, self._ended) / 1e3)
 
 
 def agreement(network: Network, recordings: Recordings) -> dict[str, Any]:

@@ -102,3 +102,13 @@ def started(layers: tuple[Layer, ...], data: Recordings, engine: str = "cpu") ->
     """A network started with a margin so wide that every event is kept, although thresholds learn."""
     classes = data.classes
     return Network(layers, data.field, data.polarities, classes, engine=engine).start(data[:20], margin=1.4)
+
+
+STILL_DELTA = Rule(alpha=1e-12, beta=0.0, gamma=0.0, delta=0.0, last="delta")
+
+
+def resting(units: int, data: Recordings, engine: str = "cpu") -> Network:
+    """A network as it is chosen from data: k-means below that rests, pooled places, the delta rule above."""
+    layers = (Window(9, units=units, tau="6 ms", stride=4), Full(tau="20 ms"))
+    network = Network(layers, data.field, data.polarities, data.classes, engine=engine, rule=STILL_DELTA, seed=0)
+    return network.start(data, start="kmeans", margin=np.inf)

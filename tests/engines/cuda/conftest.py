@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-NEED_CUPY = ("card", "engine", "events", "kmeans", "launch", "memory")
+NEED_CUPY = ("card", "emission", "engine", "events", "kmeans", "launch", "memory")
 
 
 class OnCard(np.ndarray):
@@ -62,7 +62,7 @@ class Module:
 def stand_in():
     """A module that is called cupy."""
     cupy = ModuleType("cupy")
-    for name in ("zeros", "empty", "full", "asarray"):
+    for name in ("zeros", "empty", "full", "asarray", "concatenate", "cumsum"):
         made = getattr(np, name)
         setattr(cupy, name, lambda *args, made=made, **named: made(*args, **named).view(OnCard))
     cupy.RawModule = Module

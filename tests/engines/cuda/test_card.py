@@ -66,6 +66,7 @@ def test_evidence_takes_the_general_path_and_has_a_column_per_class(cuda, data):
         assert cuda.started[-1][-1][0]["evidence"]
         assert found.votes.shape == found.evidence.shape == (6, 5)
     assert cuda.engine.infer_all(stages, blank(stages), data, Options(temperature=2.0)).evidence.shape == (6, 5)
+    assert [start[0] for start in cuda.started[-2:]] == ["winners", "scan_events"]  # whole data sets: in two steps
     assert cuda.engine.infer(stages, blank(stages), pack(data)).evidence is None
     assert cuda.started[-1][0] == "blocks"
     assert cuda.engine.infer(stages, blank(stages), pack(data[:0]), Options(temperature=2.0)).evidence.shape == (0, 5)

@@ -10,6 +10,9 @@ from tests.engines.cuda.networks import DEEPER, DIGITS, FOUR, POOLED, POOLED_TWI
 from timesurf.engines.cuda.blocks import blocks
 from timesurf.engines.cuda.deep import deep
 from timesurf.engines.cuda.general import plan
+from timesurf.engines.cuda.scan import scan
+from timesurf.engines.cuda.winners import winners
+from timesurf.engines.cuda.work import Device
 
 
 def sources():
@@ -30,6 +33,14 @@ def sources():
     yield "blocks, pooled", pooled.source
     for learn in (True, False):
         yield f"layer by layer, pooled, learn {learn}", deep(POOLED_TWICE, learn=learn, shared=166_912).source
+    for name, stages in (("digits", DIGITS), ("pooled", POOLED)):
+        for measured in (False, True):
+            kernel = winners(stages[0], Device(108, 166_912, 80), measured=measured)
+            yield f"winners, {name}, measured {measured}", kernel.source
+    for name, about in (("learn", {}), ("delta", {"delta": True}), ("evidence", {"evidence": True})):
+        path = scan(POOLED[1:], learn=name != "evidence", shared=166_912, deterministic=name == "delta", **about)
+        yield f"scan, pooled, {name}", path.source
+    yield "layer by layer, one window", deep(POOLED, learn=True, shared=166_912).source
     yield "simulator", files("timesurf.datasets").joinpath("exposure.cu").read_text()
 
 

@@ -67,7 +67,7 @@ def test_layer_by_layer_covers_what_it_says():
     assert names == ["layer0", "layer1", "last", "learn0", "learn1"]
     assert all(kernel.memory <= 232_448 for kernel in (*found.layers, *found.learn))
     assert cudadeep.deep(DEEPER, **room | {"learn": False}).learn == ()
-    assert cudadeep.deep(DIGITS, **room) is None
+    assert [kernel.name for kernel in cudadeep.deep(DIGITS, **room).learn] == ["learn0"]
     assert cudadeep.deep(SENTENCES, **room) is None
     many = stack([Window(9, units=32, tau=1), Window(3, units=65, tau=1), Full(tau=1)], (28, 28), 1, classes=10)
     assert cudadeep.deep(many, **room) is None

@@ -1,4 +1,4 @@
-// The path layer by layer, for networks of several Window layers below one Full layer, weights that stay for the whole batch.
+// The path layer by layer, for networks of Window layers below one Full layer, weights that stay for the whole batch.
 //
 // With weights that stay, what a Window layer decides never changes its own time map: only which of its outputs are there does, for the
 // layer above. So each layer is a kernel of its own, over all events of a chunk of recordings, and lists what it lets pass:

@@ -56,7 +56,7 @@ class Deep:
         """Every layer over a chunk of the recordings: as many as there is memory to write out what it finds."""
         top, networks = len(work.stages) - 1, work.networks
         segments = -(-work.longest // SEGMENT)
-        words = 2 * top + (self.line // 2 + 3 * top + 4 + top - 2 if work.learns else 0)  # per event
+        words = 2 * top + (self.line // 2 + 3 * top + 4 + max(top - 2, 0) if work.learns else 0)  # per event
         fit = int(0.5 * free / (4 * words * work.longest * networks))
         if fit < 1:
             check_memory(8 * words * work.longest * networks, free)
@@ -91,7 +91,7 @@ class Deep:
         if work.learns:
             spaces |= {
                 "lines": (self.line * events, HALF), "judged": (2 * top * events, FLOAT), "fired": (top * events, INT),
-                "log": (4 * events, FLOAT), "apart": ((top - 2) * events, FLOAT),
+                "log": (4 * events, FLOAT), "apart": (max(top - 2, 0) * events, FLOAT),
             }  # fmt: skip
         return spaces
 
@@ -100,7 +100,7 @@ def covers(stages: Stages) -> bool:
     """Whether the path layer by layer can run the network, on a card with room enough."""
     *windows, last = stages
     fit = all(isinstance(stage.layer, Window) and stage.units <= _UNITS for stage in windows)
-    return len(windows) >= 2 and fit and covers_last(last)
+    return len(windows) >= 1 and fit and covers_last(last)
 
 
 @lru_cache(maxsize=64)

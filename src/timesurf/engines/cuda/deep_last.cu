@@ -212,7 +212,7 @@ __device__ __forceinline__ int run_events(const Args& a, const Work& work, const
           log[begin + m + lane] = make_float4(__int_as_float(e | winner << ENTRY_BITS), w, step_of(rates, S, dS).gain, t);
           a.judged[(TOP - 1) * work.plane + of.at + now.x] = make_float2(S, dS);
         }
-        judge<1>(a, work, of, map, l, now.x, apart<TOP - 1>(map, l, then, feedback_below), sign);
+        if constexpr (TOP > 1) judge<1>(a, work, of, map, l, now.x, apart<TOP - 1>(map, l, then, feedback_below), sign);
       }
       __syncwarp();
     }

@@ -167,7 +167,7 @@ def emitted(
     """The events that the last of these layers emits, which stay on the card if there is room; None: not covered."""
     if not emission.covers(stages, parameters):
         return None
-    with _stream():
+    with resting_stream():
         return emission.emitted(stages, parameters, recordings)
 
 
@@ -275,7 +275,7 @@ def card_of(stages: Stages, networks: int, deterministic: bool) -> Card:
 
 
 @lru_cache(maxsize=1)
-def _stream() -> Any:
+def resting_stream() -> Any:
     """What layers that rest run on."""
     return cp.cuda.Stream(non_blocking=True)
 

@@ -114,6 +114,7 @@ __device__ __forceinline__ float gain_of(Warp& warp, const Lane& l, const Rates&
 // Sum of the weights exp(-temperature (d - least)) of some units.
 __device__ __forceinline__ float weights_of(const Warp& warp, int begin, int end, float least, float temperature, int lane) {
   float sum = 0.f;
+  #pragma unroll 8
   for (int n = begin; n < end; n++) sum += ex2((least - warp.away[n][lane]) * temperature);
   return sum;
 }
@@ -126,7 +127,7 @@ __device__ __forceinline__ void gains_of(Warp& warp, const Rates& rates, int lab
   const float alpha = valid ? rates.alpha : 0.f;
   const float all = alpha / weights_of(warp, 0, UNITS, least, rates.temperature, lane);
   const float right = alpha / weights_of(warp, begin, end, near, rates.temperature, lane);
-  #pragma unroll 4
+  #pragma unroll 8
   for (int n = 0; n < UNITS; n++) {
     const float d = warp.away[n][lane];
     float gain = -all * ex2((least - d) * rates.temperature);
@@ -174,15 +175,23 @@ __device__ __forceinline__ void run_events(const Args& a, Warp& warp, const Reco
 
 // ---------------------------------------------------------------------- backwards
 
+struct Logged { float2 gain; int unit, e, t; };
+
+__device__ __forceinline__ Logged logged_at(const Recording& of, const Log& log, int i, bool delta) {
+  if (i >= of.events) return {make_float2(0.f, 0.f), 0, of.entries[of.events - 1], of.times[of.events - 1]};
+  return {log.gain[i], BY_DELTA && delta ? 0 : (int)log.unit[i], of.entries[i], of.times[i]};
+}
+
 __device__ __forceinline__ void sum_backwards(Warp& warp, const Recording& of, const Log& log, Sum* dc, float fade, bool delta, int lane) {
   for (int n = lane; n < ROW; n += 32) warp.carry[n] = 0.f;
   __syncwarp();
-  int t_carry = of.length - 1;
-  for (int base = (of.events - 1) / 32 * 32; base >= 0; base -= 32) {
-    const bool valid = base + lane < of.events;
-    const int i = min(base + lane, of.events - 1), e = of.entries[i], t = of.since(of.times[i]);
-    const float2 logged = valid ? log.gain[i] : make_float2(0.f, 0.f);
-    const int winner = BY_DELTA && delta ? 0 : valid ? log.unit[i] : 0;
+  int base = (of.events - 1) / 32 * 32, t_carry = of.length - 1;
+  for (Logged ahead = logged_at(of, log, base + lane, delta); base >= 0; base -= 32) {
+    const Logged now = ahead;
+    const int t = of.since(now.t);
+    ahead = logged_at(of, log, max(base - 32, 0) + lane, delta);   // fetched for the next step
+    const float* gains = log.gains + (long long)base * UNITS;
+    if (BY_DELTA && delta && base) for (int n = lane; n < UNITS; n += 32) fetch(gains - (n + 1) * 32);
     const Fades<true> fades(t, fade, lane);
     const float decay = ex2((float)(t - t_carry) * fade);
     t_carry = __shfl_sync(ALL, t, 0);
@@ -191,8 +200,8 @@ __device__ __forceinline__ void sum_backwards(Warp& warp, const Recording& of, c
       float R[SOME];
       #pragma unroll
       for (int n = 0; n < SOME; n++) {
-        R[n] = from + n == winner ? logged.x : 0.f;
-        if (BY_DELTA && delta && from + n < UNITS) R[n] = log.gains[(long long)base * UNITS + (from + n) * 32 + lane];
+        R[n] = from + n == now.unit ? now.gain.x : 0.f;
+        if (BY_DELTA && delta && from + n < UNITS) R[n] = gains[(from + n) * 32 + lane];
       }
       fades.scan(R);
       #pragma unroll
@@ -201,7 +210,7 @@ __device__ __forceinline__ void sum_backwards(Warp& warp, const Recording& of, c
       if (lane == 0)
         #pragma unroll
         for (int n = 0; n < SOME; n++) warp.carry[from + n] = R[n];
-      give_entry(dc + (long long)e * ROW + from, R, logged.y);
+      give_entry(dc + (long long)now.e * ROW + from, R, now.gain.y);
     }
     __syncwarp();
   }
