@@ -62,7 +62,7 @@ def measure(job: Job) -> dict[str, Any]:
     some = _some(train, job.small, job.seed)
     label = inference.class_numbers(some.classes, some)
     learned, held = split.hold_out(label, tuning.HELD_OUT, np.random.default_rng(job.seed))
-    knobs = LAW if job.factor == 1 else replace(LAW, **{job.setting: job.factor})  # type: ignore[arg-type]  # units_per_class has whole ones
+    knobs = LAW if job.factor == 1 else replace(LAW, **{job.setting: job.factor})
     right = tuning.judged(some[learned], some[held], label[held], knobs, "cpu", 1, job.seed)
     return {"recording_accuracy": float(right.mean()), "learned_from": len(learned), "held_out": len(held)}
 
