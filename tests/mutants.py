@@ -3,14 +3,19 @@
     python -m tests.mutants --sample 200 --json mutants.json
     python -m tests.mutants --module 'engines/*' --list
     python -m tests.mutants --only 'rule.py:154:21:lt->le'
+    python -m tests.mutants --sample 120 --jobs 14 --minutes 9 --json mutants.json
 
 A mutant swaps a comparison, an arithmetic operator, `and` and `or` or min and max, changes a number or a truth value,
 removes `not`, `-` or `~`, or drops a statement. It is caught if the tests of its module in `NEAREST`, or the doctests
 of the module itself, fail or run past the time limit. Not mutated: strings, annotations, decorators, `__repr__` and
 `__str__`, whatever is raised, warned, logged or reported as progress, and `strict=` of zip, which is an assertion.
 
+Where the tests fail without any mutation they cannot judge: the mutants are not run, not counted, and listed as such.
+Mutants run in the order in which they were drawn, so a call that is cut short has drawn evenly over modules, too.
+
 Every mutant runs in a copy of src of its own, so the checkout is never changed. The copy shares bytecode and compiled
-kernels with a copy that the unmutated tests have run in, except kernels that the mutation may be compiled into.
+kernels with a copy that the unmutated tests have run in, except kernels that the mutation may be compiled into. It sees
+two cores and no GPU, wherever it runs.
 
 Why no ready-made tool: mutmut mutates no function with a decorator, so no numba kernel, and its trampolines could not
 be compiled into one; cosmic-ray changes the file in place and leaves the caches alone. Numba recompiles a cached
@@ -19,30 +24,24 @@ such mutant would seem to survive.
 """
 
 import argparse
-import ast
 import contextlib
 import fnmatch
-import hashlib
 import json
-import os
+import math
 import random
-import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from tests.copies import MutantsError, Runner
 from tests.mutations import Finder
 from tests.nearest import NEAREST, OUTSIDE, REASONS
-
-
-class MutantsError(Exception):
-    """Why the tool does not start."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,7 @@ class Project:
     package: str
     nearest: dict[str, list[str]]
     outside: list[str]
+    prepare: str = ""  # code that compiles what most tests need, before they run at the same time
 
     @property
     def source(self):
@@ -85,7 +85,9 @@ class Project:
         return rows
 
 
-THIS = Project(Path(__file__).resolve().parents[1], "timesurf", NEAREST, OUTSIDE)
+GRACE = 10  # seconds that every run may take longer than the limit
+PREPARE = "from timesurf.engines.cpu.engine import warm_up; warm_up()"
+THIS = Project(Path(__file__).resolve().parents[1], "timesurf", NEAREST, OUTSIDE, PREPARE)
 
 
 def draw(mutants, count, seed):
@@ -99,148 +101,7 @@ def draw(mutants, count, seed):
     random.Random(seed).shuffle(order)  # who gets one more where the count does not divide
     deepest = max(map(len, piles.values()), default=0)
     turns = [piles[module][n] for n in range(deepest) for module in order if n < len(piles[module])]
-    return sorted(turns[:count], key=lambda mutant: (mutant.module, mutant.start, mutant.kind))
-
-
-def imports(project):
-    """The modules of the package that each module imports, itself included, directly or through others."""
-    direct = {}
-    for path in project.source.rglob("*.py"):
-        named = set()
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.Import):
-                named |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                named |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        files = {project.root / "src" / (name.replace(".", "/") + ".py") for name in named}
-        direct[path] = {file for file in files if file.is_relative_to(project.source) and file.exists()}
-    reached = {}
-    for path in direct:
-        todo, reached[path] = [path], set()
-        while todo:
-            if (file := todo.pop()) not in reached[path]:
-                reached[path].add(file)
-                todo += direct[file]
-    return reached
-
-
-LIMITED = """
-import resource, runpy, sys
-root, memory = sys.argv[1], int(sys.argv[2])
-del sys.argv[1:3]
-resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-package = __import__(sys.argv.pop(1))
-if not package.__file__.startswith(root): sys.exit(f"{package.__file__} was imported instead of the copy in {root}.")
-runpy.run_module("pytest", run_name="__main__", alter_sys=True)
-"""
-GRACE = 10  # seconds that every run may take longer than the limit
-MEMORY = 8 << 30  # bytes of address space: a mutant must not take the machine down
-
-
-class Runner:
-    """Runs tests on copies of the source, several at a time; `stop` ends them all."""
-
-    def __init__(self, project, folder, warm=None):
-        self.project, self.folder = project, Path(folder).resolve()
-        self.reached = imports(project)
-        self.lock, self.running, self.stopped = threading.Lock(), set(), False
-        self.whole = (warm.resolve() if warm else self.folder) / f"whole-{self.fingerprint()}"
-        if not self.whole.exists():
-            shutil.copytree(project.root / "src", self.whole, ignore=shutil.ignore_patterns("__pycache__"))
-
-    def fingerprint(self):
-        """A name for the source as it is: kernels of another one are not to be used again."""
-        digest = hashlib.sha256()
-        for path in sorted(self.reached):
-            digest.update(f"{path.relative_to(self.project.root)} {path.stat().st_size};".encode() + path.read_bytes())
-        return digest.hexdigest()[:16]
-
-    def test(self, tree, tests, limit=None):
-        """How the tests end on this copy (passed, failed, timed out), after how long, and what they print."""
-        words = [str(tree), str(MEMORY), self.project.package, "-x", "-q", "-p", "no:cacheprovider"]
-        words += ["--rootdir", str(self.project.root), "--doctest-modules", *tests]
-        environment = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "HYPOTHESIS_PROFILE")}
-        environment |= {"PYTHONPATH": str(tree), "HYPOTHESIS_STORAGE_DIRECTORY": str(self.folder / "hypothesis")}
-        began = time.monotonic()
-        with tempfile.TemporaryFile(dir=self.folder) as out:
-            with self.lock:
-                if self.stopped:
-                    raise KeyboardInterrupt
-                process = subprocess.Popen(
-                    [sys.executable, "-c", LIMITED, *words],
-                    cwd=self.project.root, env=environment, stdin=subprocess.DEVNULL, stdout=out,
-                    stderr=subprocess.STDOUT, start_new_session=True,
-                )  # fmt: skip
-                self.running.add(process)
-            try:
-                how = "failed" if process.wait(limit) else "passed"
-            except subprocess.TimeoutExpired:
-                how = "timed out"
-            finally:
-                self.end(process)
-            out.seek(0)
-            return how, time.monotonic() - began, out.read().decode(errors="replace")
-
-    def end(self, process):
-        """End a run and all that it started."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        with self.lock:
-            self.running.discard(process)
-
-    def stop(self):
-        with self.lock:
-            self.stopped, running = True, list(self.running)
-        for process in running:
-            self.end(process)
-
-    def tests(self, tree, row, modules):
-        return [*self.project.tests(row), *(str(tree / self.project.package / module) for module in modules)]
-
-    def unmutated(self, row, modules):
-        """Seconds that the tests of a row take; what they compile stays in the whole copy."""
-        how, seconds, said = self.test(self.whole, self.tests(self.whole, row, modules))
-        if how != "passed":
-            raise MutantsError(f"The tests of {row} fail without any mutation:\n{said[-3000:]}")
-        return seconds
-
-    def mutated(self, mutant, row, limit):
-        """How the tests of a mutant end, and after how long."""
-        tree = Path(tempfile.mkdtemp(dir=self.folder))
-        try:
-            # Links suffice: bytecode and kernels are replaced, never written into.
-            shutil.copytree(self.whole, tree, copy_function=os.link, dirs_exist_ok=True)
-            path = tree / self.project.package / mutant.module
-            about = path.stat()
-            source = path.read_bytes()
-            path.unlink()
-            path.write_bytes(mutant.apply(source))
-            os.utime(path, (about.st_atime, about.st_mtime + 10))  # else bytecode of the same second and size is kept
-            for kernel in self.stale(mutant):
-                beside = tree / kernel.parent.relative_to(self.project.root / "src") / "__pycache__"
-                for cached in beside.glob(f"{kernel.stem}.*.nb[ic]"):
-                    cached.unlink()
-            return self.test(tree, self.tests(tree, row, [mutant.module]), limit)[:2]
-        finally:
-            shutil.rmtree(tree, ignore_errors=True)
-
-    @property
-    def compiled(self):
-        """Files with kernels: those that the unmutated tests have left compiled code of."""
-        source = self.project.root / "src"
-        beside = {path: self.whole / path.parent.relative_to(source) / "__pycache__" for path in self.reached}
-        return {path for path, cache in beside.items() if any(cache.glob(f"{path.stem}.*.nbi"))}
-
-    def stale(self, mutant):
-        """Files with kernels that may contain the mutated code: those that import it, unless it runs in Python only.
-
-        A function of a module without kernels does, but next to kernels it may compute what they are compiled with.
-        """
-        mutated, compiled = self.project.source / mutant.module, self.compiled
-        if mutant.inside and mutated.parent not in {path.parent for path in compiled}:
-            return []
-        return sorted(path for path in compiled if mutated in self.reached[path])
+    return turns[:count]
 
 
 @contextlib.contextmanager
@@ -255,63 +116,114 @@ def interrupts():
             signal.signal(number, handler)
 
 
-def completed(waiting, interrupted):
-    """Futures as they end, until interrupted; wakes up often, since signals are handled in the main thread alone."""
-    while waiting:
-        done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-        if interrupted.is_set():
-            raise KeyboardInterrupt
-        yield from done
+class Hunt:
+    """Runs mutants in the order given, each once the tests of its row have passed without it; keeps what comes out."""
+
+    def __init__(self, project, chosen, sources, factor, report, save):
+        self.chosen, self.sources, self.factor, self.report, self.save = chosen, sources, factor, report, save
+        self.rows = project.core()
+        self.todo, self.results = list(chosen), []
+        self.compiling = 0.0  # seconds
+        self.seconds = {}  # of each row without mutation; None while it runs
+        self.failing = {}  # rows whose tests fail without any mutation, and what they say
+
+    @property
+    def complete(self):
+        return len(self.results) == len(self.chosen)
+
+    def next(self, runner):
+        """What to run now, with its arguments, and what to do with what comes out; None where all has to wait."""
+        for mutant in self.todo:
+            row = self.rows[mutant.module]
+            if row not in self.seconds:
+                modules = sorted({other.module for other in self.chosen if self.rows[other.module] == row})
+                self.seconds[row] = None
+                return runner.unmutated, (row, modules), partial(self.passed, row)
+            if self.seconds[row] is not None:
+                self.todo.remove(mutant)
+                limit = self.factor * (self.seconds[row] + bool(runner.stale(mutant)) * self.compiling) + GRACE
+                return runner.mutated, (mutant, row, limit), partial(self.judged, mutant)
+        return None
+
+    def passed(self, row, how, seconds, said):
+        if how == "passed":
+            self.seconds[row] = seconds
+            self.report(f"{row}: {seconds:.0f} s without mutation")
+            return
+        self.failing[row] = said[-3000:]
+        self.todo = [mutant for mutant in self.todo if self.rows[mutant.module] != row]
+        self.report(f"The tests of {row} fail without any mutation, so its mutants are not run:\n{self.failing[row]}")
+        self.save(self)
+
+    def judged(self, mutant, how, took):
+        before, after = mutant.change(self.sources[mutant.module])
+        self.results.append({"id": mutant.id, "module": mutant.module, "ended": how, "caught": how != "passed"})
+        self.results[-1] |= {"seconds": round(took, 1), "before": before, "after": after}
+        self.results[-1] |= {"reason": REASONS.get((mutant.module, after), "")}
+        verdict = "SURVIVED" if how == "passed" else f"caught, {how}"
+        self.report(f"{len(self.results)}/{len(self.chosen)}  {mutant.id}  {verdict}, {took:.0f} s")
+        self.save(self)
+
+    def run(self, project, *, jobs, warm, deadline, interrupted):
+        """Run all, unless interrupted or too late."""
+        if warm:
+            warm.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="mutants-", dir=warm) as folder:  # links cross no file systems
+            runner, pool, waiting = Runner(project, folder, warm, jobs), ThreadPoolExecutor(jobs), {}
+            try:
+                if project.prepare:
+                    waiting[pool.submit(runner.prepare)] = self.prepared
+                while True:
+                    ready = not project.prepare or self.compiling
+                    while ready and len(waiting) < jobs and (task := self.next(runner)):
+                        function, arguments, then = task
+                        waiting[pool.submit(function, *arguments)] = then
+                    if not waiting:
+                        return
+                    # Wakes up often, since signals are handled in the main thread alone.
+                    done, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        waiting.pop(future)(*future.result())
+                    if interrupted.is_set() or time.monotonic() > deadline:
+                        why = "Interrupted" if interrupted.is_set() else "Time is up"
+                        self.report(f"{why}: what was found so far.")
+                        return
+            finally:
+                runner.stop()
+                pool.shutdown(cancel_futures=True)
+
+    def prepared(self, seconds):
+        self.compiling = seconds
+        self.report(f"kernels: {seconds:.0f} s")
 
 
-def hunt(project, chosen, sources, *, jobs, factor, warm, report, interrupted):
-    """Run every chosen mutant; results as they come, and whether all were run."""
-    rows, results = project.core(), []
-    if warm:
-        warm.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="mutants-", dir=warm) as folder:  # links cross no file systems
-        runner = Runner(project, folder, warm)
-        pool = ThreadPoolExecutor(jobs)
-        try:
-            seconds = {}
-            for row in dict.fromkeys(rows[mutant.module] for mutant in chosen):
-                modules = sorted({mutant.module for mutant in chosen if rows[mutant.module] == row})
-                (whole,) = completed({pool.submit(runner.unmutated, row, modules)}, interrupted)
-                seconds[row] = whole.result()
-                report(f"{row}: {seconds[row]:.0f} s without mutation")
-            compiling = max(seconds.values(), default=0)  # the slowest run has compiled all that it needed
-            waiting = {}
-            for mutant in chosen:
-                limit = factor * (seconds[rows[mutant.module]] + bool(runner.stale(mutant)) * compiling) + GRACE
-                waiting[pool.submit(runner.mutated, mutant, rows[mutant.module], limit)] = mutant
-            for done in completed(set(waiting), interrupted):
-                mutant, (how, took) = waiting[done], done.result()
-                before, after = mutant.change(sources[mutant.module])
-                results.append({"id": mutant.id, "module": mutant.module, "ended": how, "caught": how != "passed"})
-                results[-1] |= {"seconds": round(took, 1), "before": before, "after": after}
-                results[-1] |= {"reason": REASONS.get((mutant.module, after), "")}
-                verdict = "SURVIVED" if how == "passed" else f"caught, {how}"
-                report(f"{len(results)}/{len(chosen)}  {mutant.id}  {verdict}, {took:.0f} s")
-        except KeyboardInterrupt:
-            report("Interrupted: what was found so far.")
-        finally:
-            runner.stop()
-            pool.shutdown(cancel_futures=True)
-    return results, len(results) == len(chosen)
+def save(asked, hunt):
+    """Write what is known so far, whole."""
+    if asked.json:
+        caught = sum(result["caught"] for result in hunt.results)
+        about = {"mutants": len(hunt.results), "caught": caught, "drawn": len(hunt.chosen), "seed": asked.seed}
+        about |= {"complete": hunt.complete, "failing": hunt.failing, "results": hunt.results}
+        part = asked.json.with_name(f"{asked.json.name}.part")
+        part.write_text(json.dumps(about, indent=1) + "\n")
+        part.replace(asked.json)
 
 
-def summary(results):
-    """The share caught by module, then every survivor with its change."""
-    tally = {}
-    for result in sorted(results, key=lambda result: result["module"]):
+def summary(hunt):
+    """The share caught by module, then every survivor with its change, and what was not run."""
+    tally, lines = {}, []
+    for result in sorted(hunt.results, key=lambda result: result["module"]):
         tally.setdefault(result["module"], []).append(result["caught"])
-    lines = [f"{module:32} {sum(caught):4} of {len(caught):4} caught" for module, caught in tally.items()]
-    total = sum(result["caught"] for result in results)
-    lines.append(f"{'all':32} {total:4} of {len(results):4} caught: {total / max(len(results), 1):.1%}")
-    for result in results:
+    lines += [f"{module:32} {sum(caught):4} of {len(caught):4} caught" for module, caught in tally.items()]
+    total, run = sum(result["caught"] for result in hunt.results), len(hunt.results)
+    lines.append(f"{'all':32} {total:4} of {run:4} caught: {total / max(run, 1):.1%}")
+    for result in hunt.results:
         if not result["caught"]:
             reason = result["reason"] and f"\n  Cannot be caught: {result['reason']}."
             lines.append(f"\n{result['id']}\n  - {result['before']}\n  + {result['after']}{reason}")
+    if not hunt.complete:
+        lines.append(f"\nNot run: {len(hunt.chosen) - run} of {len(hunt.chosen)}.")
+    if hunt.failing:
+        lines.append(f"Tests that fail without any mutation: {', '.join(hunt.failing)}.")
     return "\n".join(lines)
 
 
@@ -326,9 +238,11 @@ def main(argv=None, project=THIS):
     parser.add_argument(
         "--timeout", type=float, default=3, metavar="TIMES", help="limit, in unmutated runs; default: 3"
     )
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop then; default: never")
     parser.add_argument("--warm", type=Path, metavar="FOLDER", help="keep compiled kernels here for the next call")
-    parser.add_argument("--json", type=Path, help="also write the results to this file")
+    parser.add_argument("--json", type=Path, help="also write the results to this file, as they come")
     asked = parser.parse_args(argv)
+    began = time.monotonic()
     try:
         rows = project.core()
         globs = asked.module or ["*"]
@@ -348,19 +262,16 @@ def main(argv=None, project=THIS):
                 before, after = mutant.change(sources[mutant.module])
                 print(f"{mutant.id}\n  - {before}\n  + {after}")
             return 0
-        options = {"jobs": asked.jobs, "factor": asked.timeout, "warm": asked.warm}
-        options |= {"report": lambda line: print(line, flush=True)}
+        hunt = Hunt(project, mutants, sources, asked.timeout, partial(print, flush=True), partial(save, asked))
+        options = {"jobs": asked.jobs, "warm": asked.warm, "deadline": began + 60 * asked.minutes}
         with interrupts() as interrupted:
-            results, complete = hunt(project, mutants, sources, **options, interrupted=interrupted)
+            hunt.run(project, **options, interrupted=interrupted)
     except MutantsError as error:
         print(error, file=sys.stderr)
         return 2
-    print(summary(results))
-    if asked.json:
-        caught = sum(result["caught"] for result in results)
-        about = {"mutants": len(results), "caught": caught, "seed": asked.seed, "complete": complete}
-        asked.json.write_text(json.dumps(about | {"results": results}, indent=1) + "\n")
-    return 0 if complete else 130
+    save(asked, hunt)
+    print(summary(hunt))
+    return 2 if hunt.failing else 130 if interrupted.is_set() else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The mutation tool on a toy package: which mutants it makes, and that it tells caught ones from survivors."""
 
 import ast
+import dataclasses
 import json
 import os
 import signal
@@ -151,10 +152,43 @@ def test_one_mutant_by_its_id_with_kernels_that_are_kept(toy, capsys, tmp_path):
     assert "No such mutant" in capsys.readouterr().err
 
 
-def test_it_does_not_start_where_tests_fail_already(toy, capsys):
+def test_where_tests_fail_already_no_mutant_is_judged_and_the_others_are(toy, capsys, tmp_path):
     (toy.root / "tests/test_rates.py").write_text("def test_no():\n    assert 1 == 2\n")
-    assert mutants.main([], toy) == 2
-    assert "fail without any mutation" in capsys.readouterr().err
+    (toy.root / "tests/other.py").write_text("from toy.other import N\n\ndef test_n():\n    assert N == 1\n")
+    (toy.root / "src/toy/other.py").write_text("N = 1\n")
+    toy.nearest["other.py"] = ["tests/other.py"]
+    assert mutants.main(["--json", str(tmp_path / "found.json")], toy) == 2
+    said, found = capsys.readouterr().out, json.loads((tmp_path / "found.json").read_text())
+    assert "The tests of rates.py fail without any mutation" in said
+    assert "assert 1 == 2" in said
+    assert "Not run: 4 of 5." in said
+    assert [result["id"] for result in found["results"]] == ["other.py:1:5:1->2"]
+    assert (found["caught"], found["drawn"], found["complete"]) == (1, 5, False)
+    assert list(found["failing"]) == ["rates.py"]
+
+
+def test_it_ends_in_time_with_what_it_has(toy, capsys, tmp_path):
+    """What is compiled before takes longer than there is time."""
+    slow = dataclasses.replace(toy, prepare="import time; time.sleep(600)")
+    assert mutants.main(["--minutes", "0.01", "--json", str(tmp_path / "found.json")], slow) == 0
+    assert "Time is up" in capsys.readouterr().out
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert (found["mutants"], found["drawn"], found["complete"]) == (0, 4, False)
+
+
+def test_it_does_not_start_where_nothing_can_be_compiled(toy, capsys):
+    assert mutants.main([], dataclasses.replace(toy, prepare="raise SystemExit('no compiler')")) == 2
+    assert "no compiler" in capsys.readouterr().err
+
+
+def test_several_at_a_time_each_on_two_cores(toy, capsys):
+    (toy.root / "src/toy/rates.py").write_text("A = 1\nB = 1\n")
+    (toy.root / "tests/test_rates.py").write_text(
+        "import os\nfrom toy.rates import A\n\ndef test_a():\n"
+        "    assert A == 1\n    assert len(os.sched_getaffinity(0)) <= 2\n"
+    )
+    assert mutants.main(["--jobs", "2"], toy) == 0
+    assert "1 of    2 caught" in capsys.readouterr().out
 
 
 def test_a_mutant_that_never_ends_is_caught(toy, capsys, monkeypatch):

@@ -1,0 +1,185 @@
+"""Tests on copies of the source, one of them mutated; for `tests/mutants.py`.
+
+A copy shares bytecode and compiled kernels with the copy that the unmutated tests have run in, by links, except
+kernels that the mutation may be compiled into.
+"""
+
+import ast
+import contextlib
+import hashlib
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+
+class MutantsError(Exception):
+    """Why the tool does not start."""
+
+
+def imports(project):
+    """The modules of the package that each module imports, itself included, directly or through others."""
+    direct = {}
+    for path in project.source.rglob("*.py"):
+        named = set()
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                named |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                named |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        files = {project.root / "src" / (name.replace(".", "/") + ".py") for name in named}
+        direct[path] = {file for file in files if file.is_relative_to(project.source) and file.exists()}
+    reached = {}
+    for path in direct:
+        todo, reached[path] = [path], set()
+        while todo:
+            if (file := todo.pop()) not in reached[path]:
+                reached[path].add(file)
+                todo += direct[file]
+    return reached
+
+
+LIMITED = """
+import os, resource, sys
+root, memory, cores, package, code = sys.argv[1:6]
+del sys.argv[1:6]
+resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
+if cores: os.sched_setaffinity(0, {int(core) for core in cores.split()})
+file = __import__(package).__file__
+if not file.startswith(root): sys.exit(f"{file} was imported instead of the copy in {root}.")
+exec(code)
+"""
+PYTEST = 'import runpy; runpy.run_module("pytest", run_name="__main__", alter_sys=True)'
+MEMORY = 8 << 30  # bytes of address space: a mutant must not take the machine down
+
+
+class Runner:
+    """Runs tests on copies of the source, several at a time; `stop` ends them all."""
+
+    def __init__(self, project, folder, warm=None, jobs=1):
+        self.project, self.folder = project, Path(folder).resolve()
+        self.places = queue.SimpleQueue()  # cores of each run
+        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
+        for n in range(jobs):
+            self.places.put(" ".join(str(cores[k % len(cores)]) for k in (n, n + 1) if cores))
+        self.reached = imports(project)
+        self.lock, self.running, self.stopped = threading.Lock(), set(), False
+        self.whole = (warm.resolve() if warm else self.folder) / f"whole-{self.fingerprint()}"
+        if not self.whole.exists():
+            shutil.copytree(project.root / "src", self.whole, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def fingerprint(self):
+        """A name for the source as it is: kernels of another one are not to be used again."""
+        digest = hashlib.sha256()
+        for path in sorted(self.reached):
+            digest.update(f"{path.relative_to(self.project.root)} {path.stat().st_size};".encode() + path.read_bytes())
+        return digest.hexdigest()[:16]
+
+    def test(self, tree, tests, limit=None):
+        """How the tests end on this copy (passed, failed, timed out), after how long, and what they print."""
+        words = ["-x", "-q", "-p", "no:cacheprovider", "--rootdir", str(self.project.root), "--doctest-modules", *tests]
+        return self.run(tree, PYTEST, words, limit)
+
+    def run(self, tree, code, words=(), limit=None):
+        """Run some code on this copy; how, after how long, what it prints."""
+        place = self.places.get()
+        try:
+            return self.run_at(place, tree, code, words, limit)
+        finally:
+            self.places.put(place)
+
+    def run_at(self, place, tree, code, words, limit):
+        words = [str(tree), str(MEMORY), place, self.project.package, code, *words]
+        environment = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "HYPOTHESIS_PROFILE")}
+        environment |= {"PYTHONPATH": str(tree), "HYPOTHESIS_STORAGE_DIRECTORY": str(self.folder / "hypothesis")}
+        environment |= {"CUDA_VISIBLE_DEVICES": ""}
+        began = time.monotonic()
+        with tempfile.TemporaryFile(dir=self.folder) as out:
+            with self.lock:
+                if self.stopped:
+                    raise KeyboardInterrupt
+                process = subprocess.Popen(
+                    [sys.executable, "-c", LIMITED, *words],
+                    cwd=self.project.root, env=environment, stdin=subprocess.DEVNULL, stdout=out,
+                    stderr=subprocess.STDOUT, start_new_session=True,
+                )  # fmt: skip
+                self.running.add(process)
+            try:
+                how = "failed" if process.wait(limit) else "passed"
+            except subprocess.TimeoutExpired:
+                how = "timed out"
+            finally:
+                self.end(process)
+            out.seek(0)
+            return how, time.monotonic() - began, out.read().decode(errors="replace")
+
+    def end(self, process):
+        """End a run and all that it started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        with self.lock:
+            self.running.discard(process)
+
+    def stop(self):
+        with self.lock:
+            self.stopped, running = True, list(self.running)
+        for process in running:
+            self.end(process)
+
+    def tests(self, tree, row, modules):
+        return [*self.project.tests(row), *(str(tree / self.project.package / module) for module in modules)]
+
+    def prepare(self):
+        """Compile what most tests need; how many seconds it takes."""
+        how, seconds, said = self.run(self.whole, self.project.prepare)
+        if how != "passed":
+            raise MutantsError(f"{self.project.prepare!r} fails:\n{said[-3000:]}")
+        return (seconds,)
+
+    def unmutated(self, row, modules):
+        """How the tests of a row end without mutation; what they compile stays in the whole copy."""
+        return self.test(self.whole, self.tests(self.whole, row, modules))
+
+    def mutated(self, mutant, row, limit):
+        """How the tests of a mutant end, and after how long."""
+        tree = Path(tempfile.mkdtemp(dir=self.folder))
+        try:
+            # Links suffice: bytecode and kernels are replaced, never written into.
+            shutil.copytree(self.whole, tree, copy_function=os.link, dirs_exist_ok=True)
+            path = tree / self.project.package / mutant.module
+            about = path.stat()
+            source = path.read_bytes()
+            path.unlink()
+            path.write_bytes(mutant.apply(source))
+            os.utime(path, (about.st_atime, about.st_mtime + 10))  # else bytecode of the same second and size is kept
+            for kernel in self.stale(mutant):
+                beside = tree / kernel.parent.relative_to(self.project.root / "src") / "__pycache__"
+                for cached in beside.glob(f"{kernel.stem}.*.nb[ic]"):
+                    cached.unlink()
+            return self.test(tree, self.tests(tree, row, [mutant.module]), limit)[:2]
+        finally:
+            shutil.rmtree(tree, ignore_errors=True)
+
+    @property
+    def compiled(self):
+        """Files with kernels: those that the unmutated tests have left compiled code of."""
+        source = self.project.root / "src"
+        beside = {path: self.whole / path.parent.relative_to(source) / "__pycache__" for path in self.reached}
+        return {path for path, cache in beside.items() if any(cache.glob(f"{path.stem}.*.nbi"))}
+
+    def stale(self, mutant):
+        """Files with kernels that may contain the mutated code: those that import it, unless it runs in Python only.
+
+        A function of a module without kernels does, but next to kernels it may compute what they are compiled with.
+        """
+        mutated, compiled = self.project.source / mutant.module, self.compiled
+        if mutant.inside and mutated.parent not in {path.parent for path in compiled}:
+            return []
+        return sorted(path for path in compiled if mutated in self.reached[path])
