@@ -123,3 +123,48 @@ def test_recordings_add_up():
 def test_pieces_longer_than_any_clock_are_whole_recordings():
     recordings = Recordings([[0, 0]], t=[5, 2**60], offsets=[0, 2], field=(1,))
     assert cutting.cut(recordings, "1e30 s").recordings.counts.tolist() == [2]
+
+
+def test_an_overlap_is_a_share_of_a_piece():
+    one = Recordings([[0] * 300], t=np.arange(300), field=(1,))
+    assert len(cutting.pieces(one, events=100, overlap=0.99)) == 201
+    for wrong in (-0.01, 0.991):
+        with pytest.raises(SettingError, match="overlap"):
+            cutting.cut(one, events=100, overlap=wrong)
+
+
+def test_as_many_pieces_as_there_may_be_and_no_more(monkeypatch):
+    monkeypatch.setattr(cutting, "MOST_PIECES", 5)
+    long = Recordings([[0] * 6], t=range(6), offsets=[0, 3, 6], field=(1,))
+    assert len(cutting.pieces(long[[0, 0]], events=2)) == 2
+    assert len(cutting.pieces(long[0] + Recordings([[0] * 2], t=range(2), field=(1,)), events=1)) == 5
+    with pytest.raises(SettingError, match="more than 5 pieces"):
+        cutting.pieces(long, events=1)
+
+
+def test_as_large_frames_as_there_may_be_and_no_larger(monkeypatch):
+    monkeypatch.setattr(cutting, "_MOST_COUNTS", 24)
+    long = Recordings([[0] * 3, [1] * 3], t=range(3), field=(2, 2), polarities=2)
+    assert cutting.frames(long, events=1).shape == (3, 2, 2, 2)
+    with pytest.raises(SettingError, match="3 frames of 9 counts"):
+        cutting.frames(long.with_one_polarity().on_field((3, 3), 1), events=1)
+
+
+def test_where_pieces_of_events_begin_and_what_a_recording_without_events_gives():
+    whole = Recordings([[0] * 5], t=[3, 4, 9, 9, 20], offsets=[0, 5, 5], field=(1,))
+    found = cutting.cut(whole, events=2, rest=True)
+    assert (found.begin.tolist(), found.origin.tolist()) == ([3, 9, 20, 0], [0, 0, 0, 1])
+    assert found.recordings.counts.tolist() == [2, 2, 1, 0]
+    assert cutting.cut(whole, events=9).begin.tolist() == [3, 0]
+    assert cutting.cut(whole, events=2, rest=False).recordings.counts.tolist() == [2, 2, 0]
+    assert cutting.cut(whole[0], events=5, rest=True).recordings.counts.tolist() == [5]
+    none = cutting.cut(whole[[]], events=2)
+    assert (len(none.recordings), none.origin.tolist(), none.begin.tolist()) == (0, [], [])
+
+
+def test_lengths_have_a_smallest():
+    one = Recordings([[0, 0]], t=[0, 2], field=(1,))
+    assert cutting.pieces(one, 0.25).counts.tolist() == [1, 0]  # a microsecond
+    assert cutting.pieces(one, events=np.int64(1)).counts.tolist() == [1, 1]
+    with pytest.raises(SettingError, match="events = -1"):
+        cutting.pieces(one, events=-1)

@@ -192,3 +192,105 @@ def test_a_model_file_keeps_it(how, tmp_path):
     network.save(tmp_path / "m.tsf")
     assert Network.load(tmp_path / "m.tsf").preparation == how
     assert network.twin(network.snapshot()).preparation == how
+
+
+@pytest.mark.parametrize(
+    ("accepted", "refused"),
+    [
+        ({"field": (1 << 20,)}, {"field": ((1 << 20) + 1,)}),
+        ({"field": [1] * 32}, {"field": [1] * 33}),
+        ({"field": 5}, {"field": ()}),
+        ({"field": np.array([5, 4])}, {"field": "54"}),
+        ({"crop": 1}, {"crop": 0}),
+        ({"crop": 1, "corner": 0}, {"crop": 1, "corner": -1}),
+        ({"downsample": 1}, {"downsample": True}),
+        ({"polarities": 1}, {"polarities": 0}),
+        ({"hot_pixels": 1}, {"hot_pixels": 0.99}),
+        ({"hot_pixels": 1e6}, {"hot_pixels": 1e6 + 1}),
+        ({"hot_pixels": np.float32(2)}, {"hot_pixels": True}),
+        ({"field": (2**16, 2**15 - 1)}, {"field": (2**16, 2**15)}),
+        ({"field": (2**13, 2**13), "denoise": 5}, {"field": (2**13, 2**13 + 1), "denoise": 5}),
+        ({"field": (2**13, 2**13 + 1)}, {"field": (2**13, 2**13 + 1), "hot_pixels": 5}),
+        ({"field": (2**14, 2**14), "crop": (9, 9), "hot_pixels": 5}, {"crop": (2**14, 2**14), "hot_pixels": 5}),
+        ({"field": (3, 3), "downsample": 2}, {"field": (3, 3), "downsample": (2, 2, 2)}),
+        ({"field": (3, 3), "downsample": (2, 2)}, {"field": (3, 3), "crop": (2, 2), "corner": (1, 1, 1)}),
+    ],
+)
+def test_settings_up_to_their_ends(accepted, refused):
+    Preparation(**accepted)
+    with pytest.raises(SettingError):
+        Preparation(**refused)
+
+
+def test_numbers_become_plain_ones():
+    how = Preparation(
+        field=np.array([5, 4]), polarities=np.int8(2), crop=[3, 2], denoise="1 ms", downsample=np.int64(2)
+    )
+    assert json.loads(json.dumps(how.to_dict())) == {
+        "field": [5, 4], "polarities": 2, "crop": [3, 2], "polarity": "both", "denoise": 1000, "downsample": [2],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [
+        (Preparation(), "none"),
+        (Preparation(field=(9, 9)), "none"),
+        (Preparation(crop=(8, 6), corner=(1, 2)), "crop 8x6 from 1,2"),
+        (Preparation(polarity="off"), "off events"),
+        (Preparation(hot_pixels=20, denoise=5), "hot pixels over 20 per second left out, denoise 5 us"),
+        (Preparation(downsample=(2, 3)), "downsample 2x3"),
+    ],
+)
+def test_what_it_says_of_itself_and_whether_it_changes_anything(how, text):
+    assert str(how) == text
+    assert how.changes == (text != "none")
+
+
+def test_a_crop_larger_than_the_sensor_begins_at_0():
+    assert Preparation(crop=(20, 4)).on((14, 9), 1).corner == (0, 2)
+    assert Preparation(crop=(3, 3), corner=(13, 8)).on((14, 9), 1).corner == (13, 8)
+    for corner in ((14, 0), (0, 9)):
+        with pytest.raises(SettingError, match="is off the field"):
+            Preparation(crop=(3, 3), corner=corner).on((14, 9), 1)
+
+
+def test_each_polarity_alone():
+    whole = events()
+    for name, p in (("off", 0), ("on", 1)):
+        alone = Preparation(polarity=name)(whole)
+        assert (alone.t.tolist(), alone.polarities) == (whole.t[whole.p == p].tolist(), 1)
+    with pytest.raises(SettingError, match="these have 3"):
+        Preparation(polarity="off").on((14, 9), 3)
+
+
+def test_a_larger_sensor_is_taken_and_a_smaller_one_is_not():
+    few = Recordings([[3], [2]], t=[0], p=[1], field=(4, 3), polarities=2)
+    for known, field, polarities in (
+        (Preparation(field=(4, 9)), (4, 9), 2),
+        (Preparation(field=(14, 2)), (4, 3), 2),
+        (Preparation(polarities=3), (4, 3), 3),
+        (Preparation(polarities=1), (4, 3), 2),
+        (Preparation(field=(9, 9, 9)), (4, 3), 2),
+    ):
+        assert (known(few).field, known(few).polarities) == (field, polarities)
+
+
+def test_packets_need_places_and_times_and_polarities_only_where_the_sensor_has_some():
+    packet = np.zeros(2, [("x", int), ("t", int), ("p", int)])
+    packet["p"] = 1
+    for polarities, ps in ((1, [0, 0]), (2, [1, 1])):
+        prepare = Preparation(crop=(2,)).on((3,), polarities).stream()
+        packet["x"] = 1
+        assert prepare(packet)["p"].tolist() == ps
+        assert prepare(packet[["x", "t"]])["x"].tolist() == [1, 1]
+        for names in (["x", "p"], ["t", "p"]):
+            with pytest.raises(EventError, match="needs the fields x and t"):
+                prepare(packet[names])
+
+
+def test_sensors_that_one_factor_leads_from():
+    assert Preparation(downsample=2).sensor((4, 3)) == (8, 6)
+    for half in (Preparation(field=(4, 4)), Preparation(polarities=2)):
+        with pytest.raises(SettingError, match="size of the sensor"):
+            half.stream()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from timesurf import Recordings, transforms
+from timesurf import Recordings, SettingError, transforms
 
 
 @pytest.mark.parametrize(("size", "dtype"), [(255, np.uint8), (256, np.uint8), (257, np.uint16), (70_000, np.uint32)])
@@ -46,3 +46,111 @@ def test_jitter_of_time_stays_between_0_and_the_last_time():
     moved = [t for seed in range(20) for t in transforms.jitter(r, time=5, seed=seed).t.tolist()]
     assert min(moved) == 0
     assert max(moved) > 2
+
+
+def test_the_saccades_of_nmnist_are_three_of_105_ms():
+    x, y = [0, 10, 10, 10], [0, 20, 20, 20]
+    r = Recordings([x, y], [0, 105_000, 210_000, 315_000], field=(30, 40))
+    still = transforms.stabilise(r)
+    assert [axis.tolist() for axis in still.coords] == [[0, 6, 3, 10], [0, 13, 20, 20]]  # 3.5 is rounded to even
+
+
+def test_the_farthest_that_events_are_moved():
+    one = Recordings([[0], [0]], [0], field=(1, 1))
+    for corner in (-(2**31), 2**31):
+        assert len(transforms.crop(one, corner=(corner, 0), size=(1, 1)).t) == 0
+        with pytest.raises(SettingError, match="must lie within"):
+            transforms.crop(one, corner=(0, corner + corner // 2**31), size=(1, 1))
+    transforms.stabilise(one, saccades=[(2**31, 0)])
+    with pytest.raises(SettingError, match="must stay within"):
+        transforms.stabilise(one, saccades=[(0, 2**31), (0, 1)])
+    transforms.jitter(one, pixels=2**31)
+    with pytest.raises(SettingError, match="must lie between"):
+        transforms.jitter(one, pixels=2**31 + 1)
+
+
+def test_a_time_crop_without_a_start_begins_at_0():
+    r = Recordings([[0, 0, 0]], [0, 1, 2], field=(1,))
+    assert transforms.time_crop(r).t.tolist() == [0, 1, 2]
+    assert transforms.time_crop(r, stop=2).t.tolist() == [0, 1]
+    assert transforms.time_crop(r, 1).t.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("rate", [1, 1e6])
+def test_rates_of_hot_pixels_have_ends(rate):
+    r = Recordings([[0, 0]], [0, 10], field=(1,))
+    assert transforms.hot_pixels(r, rate).t.tolist() == ([0] if rate == 1 else [0, 10])
+    for wrong in (0.999, 1e6 + 1):
+        with pytest.raises(SettingError, match="must lie between"):
+            transforms.hot_pixels(r, wrong)
+
+
+def test_hot_pixels_are_left_out_from_the_count_that_their_rate_makes():
+    r = Recordings([[0] * 4], [0, 0, 0, 0], field=(1,))
+    assert len(transforms.hot_pixels(r, 20).t) == 2  # 20 per second are 2 in 100 ms
+    assert len(transforms.hot_pixels(r, 29).t) == 2
+    assert len(transforms.hot_pixels(r, 30).t) == 3
+
+
+def test_downsampled_fields_hold_what_does_not_divide_them():
+    r = Recordings([[0, 4, 8], [0, 1, 2]], [7, 8, 29], field=(9, 3))
+    coarse = transforms.downsample(r, (4, 2))
+    assert (coarse.field, [x.tolist() for x in coarse.coords]) == ((3, 2), [[0, 1, 2], [0, 0, 1]])
+    assert coarse.t.tolist() == [7, 8, 29]
+    assert transforms.downsample(r, time=10).t.tolist() == [0, 0, 20]
+    assert transforms.downsample(r, time=0.25).t.tolist() == [7, 8, 29]  # never finer than a microsecond
+    assert transforms.downsample(r, time=10).field == (9, 3)
+    for wrong in (0, 1.5, (2,), (1, 0), (1, 2, 3)):
+        with pytest.raises(SettingError, match="2 of them or one"):
+            transforms.downsample(r, wrong)
+    assert transforms.downsample(r, np.int8(9)).field == (1, 1)
+
+
+def test_of_the_events_of_one_coarse_time_the_first_of_each_recording_remains():
+    r = Recordings([[0, 0, 1, 0, 0]], [1, 2, 3, 4, 5], [0, 1, 0, 0, 0], offsets=[0, 3, 5], field=(2,), polarities=2)
+    coarse = transforms.downsample(r, time=10)
+    assert (coarse.coords[0].tolist(), coarse.p.tolist(), coarse.counts.tolist()) == (
+        [0, 0, 1, 0],
+        [0, 1, 0, 0],
+        [3, 1],
+    )
+
+
+def test_axes_and_polarities_are_numbered_from_0():
+    r = Recordings([[0, 3], [1, 1]], [1, 2], [0, 1], field=(6, 2), polarities=2)
+    assert [x.tolist() for x in transforms.flip(r).coords] == [[5, 2], [1, 1]]
+    assert [x.tolist() for x in transforms.flip(r, 1).coords] == [[0, 3], [0, 0]]
+    for p in (0, 1):
+        only = transforms.only_polarity(r, p)
+        assert (only.t.tolist(), only.p.tolist(), only.polarities) == ([1 + p], [0], 1)
+    for wrong in (-1, 2):
+        with pytest.raises(SettingError, match="axis = "):
+            transforms.flip(r, wrong)
+        with pytest.raises(SettingError, match="p = "):
+            transforms.only_polarity(r, wrong)
+
+
+def test_noise_has_no_neighbour_on_any_side_of_any_dimension():
+    for dimension in range(3):
+        for step in (-1, 1):
+            places = np.ones((2, 3), int)
+            places[1, dimension] += step
+            r = Recordings(list(places.T), [0, 5], field=(3, 3, 3))
+            assert transforms.denoise(r, 5).t.tolist() == [5]
+    same = Recordings([[1, 1]], [0, 1], field=(3,))
+    assert transforms.denoise(same, 5).t.tolist() == []  # a pixel does not support itself
+
+
+def test_jitter_moves_by_what_was_asked_for_and_drop_leaves_the_rest():
+    n = 4000
+    r = Recordings([np.full(n, 50), np.full(n, 60)], np.full(n, 10**6), field=(100, 120))
+    moved = transforms.jitter(r, pixels=2, time=300, seed=1)
+    assert len(moved.t) == n
+    for values, mean, deviation in ((moved.coords[0], 50, 2), (moved.coords[1], 60, 2), (moved.t, 10**6, 300)):
+        assert np.mean(values, dtype=float) == pytest.approx(mean, abs=0.1 * deviation)
+        assert np.std(values.astype(float)) == pytest.approx(deviation, rel=0.1)
+    assert (np.diff(moved.t) >= 0).all()
+    assert len(transforms.drop(r, 0.25).t) == pytest.approx(0.75 * n, rel=0.05)
+    for wrong in (-0.1, 1.1):
+        with pytest.raises(SettingError, match="share"):
+            transforms.drop(r, wrong)

@@ -46,7 +46,7 @@ def joined(parts: Sequence[Recordings]) -> Recordings:
         np.concatenate([part.t for part in parts]),
         np.concatenate([part.p for part in parts]),
         np.concatenate([[0], np.cumsum(np.concatenate([part.counts for part in parts]))]),
-        field=np.max([part.field for part in parts], axis=0, initial=0).tolist(),
+        field=np.max([part.field for part in parts], axis=0).tolist(),
         polarities=max(part.polarities for part in parts),
         labels=labels,
     )
