@@ -7,6 +7,7 @@ import pytest
 
 from tests.live.test_teaching import data, events_of, network  # noqa: F401
 from timesurf import SettingError
+from timesurf.live import commands
 from timesurf.live.commands import Teacher, lines_of
 from timesurf.live.session import Session
 
@@ -78,3 +79,45 @@ def test_datagrams_hold_lines():
     for wrong in ("tcp://localhost:1", "udp://localhost", "udp://127.0.0.1:99999"):
         with pytest.raises(SettingError):
             lines_of(wrong)
+
+
+def test_numbers_of_undo_and_names_of_several_words(teacher):
+    teacher.obey("new big dog")
+    assert teacher.label == "big dog"
+    teacher.obey("  label   big dog ")
+    assert teacher.label == "big dog"
+    teacher.obey("new cat")
+    teacher.obey("undo")
+    classes = teacher.session.network.classes.tolist()
+    assert ("big dog" in classes, "cat" in classes, teacher.label) == (True, False, None)
+    for line in ("new", "forget"):
+        teacher.obey(line)
+        assert "commands are" in teacher.said[-1]
+    said = len(teacher.said)
+    teacher.obey("")
+    assert len(teacher.said) == said
+
+
+def test_the_latest_lines_wait_and_are_obeyed_in_order(teacher):
+    many = Teacher(teacher.session, ["label 2"] * 1000 + ["label 1", "label 3"], teacher.said.append)
+    deadline = time.monotonic() + 10
+    while len(many._waiting) < commands._MOST_WAITING and time.monotonic() < deadline:
+        time.sleep(0.01)
+    many.apply()
+    assert len(teacher.said) == 1000
+    assert teacher.said[-2:] == ["label: 1", "label: 3"]
+    assert list(many.between([])) == []
+
+
+def test_lines_of_standard_input_are_cut_where_they_are_too_long(monkeypatch):
+    chunks = iter([b"label 1\nlab", b"el 2\n" + b"x" * 300 + b"\n" + b"y" * 300, b"y\nlast\nno end", b""])
+    asked = []
+    monkeypatch.setattr(commands.os, "read", lambda file, size: asked.append((file, size)) or next(chunks))
+    assert list(lines_of("-")) == ["label 1", "label 2", "x" * 200, "y" * 200, "last"]
+    assert asked == [(0, 4096)] * 4
+
+
+@pytest.mark.parametrize("source", ["udp://:5000", "udp://localhost:x", "127.0.0.1:5000", "udp://127.0.0.1:"])
+def test_other_sources_of_lines_are_refused(source):
+    with pytest.raises(SettingError, match="commands come from"):
+        lines_of(source)

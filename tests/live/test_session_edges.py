@@ -7,8 +7,10 @@ import pytest
 
 from tests.live.test_ties import push
 from timesurf import EventError, Full, Network, SettingError
+from timesurf.calibration import Calibration
 from timesurf.engines import Parameters
 from timesurf.events import LATEST
+from timesurf.live.checks import check_type, how_to_decide, why_not
 from timesurf.live.intake import Refusals, decisions
 from timesurf.live.session import Session
 
@@ -149,3 +151,136 @@ def test_a_packet_is_refused_as_a_whole_unless_its_events_came_one_by_one(networ
         session, refusals = Session(network), Refusals()
         assert len(list(decisions(session, [packet], refusals, **more))) == events
         assert (session.events, refusals.count) == (events, refused)
+
+
+# ------------------------------------------------------------------ what packets and settings must be
+
+
+@pytest.mark.parametrize("kind", ["i1", "u8", "?"])
+def test_packets_of_any_integers_are_accepted(network, kind):
+    packet = np.zeros(2, [("x", kind), ("t", "i8"), ("p", kind)])
+    assert check_type(packet, ["x"])
+    assert not check_type(packet[["x", "t"]], ["x"])
+    assert Session(network).push(packet).decision == "a"
+    for wrong in ("x", "t", "p"):
+        other = packet.astype([(name, "f4" if name == wrong else "i8") for name in "xtp"])
+        with pytest.raises(EventError, match=f"{wrong} is float32"):
+            check_type(other, ["x"])
+
+
+def refused(*, row, value, event=0, latest=100):
+    """Why an event is refused; rows of x, y, polarities and times."""
+    packet = np.zeros((4, 3), np.int64)
+    packet[3] = 50, 60, 70
+    packet[row, event] = value
+    return why_not(packet, row, event, np.array([5, 4, 2]), latest, 1000)
+
+
+def test_the_reason_for_which_an_event_is_refused():
+    assert refused(row=0, value=5).startswith("x = 5 is off the field (0 to 4)")
+    assert refused(row=1, value=-1).startswith("y = -1 is off the field (0 to 3)")
+    assert refused(row=2, value=2) == "polarity 2 is not one of the 2 polarities (0 to 1)."
+    assert refused(row=3, value=-1).startswith("time -1 us is negative")
+    assert refused(row=3, value=LATEST).startswith(f"time {LATEST} us is beyond")
+    assert refused(row=3, value=0).startswith("time 0 us comes before 100 us")
+    assert refused(row=3, value=99).startswith("time 99 us comes before 100 us")
+    assert refused(row=3, value=49, event=1).startswith("time 49 us comes before 50 us")
+    assert refused(row=3, value=2100).startswith("time 2100 us is 2 ms after the event before, and jump = 1 ms")
+    assert refused(row=3, value=3060, event=2).startswith("time 3060 us is 3 ms after")
+
+
+@pytest.mark.parametrize("sure", [0, -0.5, 1.01, float("nan")])
+def test_how_a_session_decides(network, sure):
+    calibrated = network.twin(network.snapshot())
+    calibrated.calibration = {"votes": Calibration(2.0)}
+    assert how_to_decide(calibrated, None, None) == (calibrated.decides, 2.0)
+    assert how_to_decide(calibrated, "votes", 1) == ("votes", 1.0)
+    assert how_to_decide(calibrated, "votes", 1e-9) == ("votes", 1e-9)
+    assert how_to_decide(network, "evidence", None) == ("evidence", 2.0)
+    with pytest.raises(SettingError, match="must lie between 0 and 1"):
+        how_to_decide(calibrated, "votes", sure)
+    with pytest.raises(SettingError, match="no calibrated probabilities"):
+        how_to_decide(calibrated, "evidence", 0.5)
+    with pytest.raises(SettingError, match="must be one of"):
+        how_to_decide(calibrated, "chance", None)
+
+
+def test_refusals_are_counted_with_the_latest_reason():
+    seen = []
+    refusals = Refusals(lambda all_: seen.append((all_.count, all_.reason)))
+    refusals.add("a")
+    refusals.add("b", 3)
+    assert seen == [(1, "a"), (4, "b")]
+
+
+def test_what_decisions_get_is_prepared_and_labelled(network):
+    made = np.zeros(1, [("x", int), ("t", int), ("p", int)])
+    later = made.copy()
+    later["x"], later["t"] = 9, 10
+    session, labels = Session(network), iter(["b", None])
+    how = {"prepare": lambda packet: _to(packet, 2), "label": lambda: next(labels)}
+    assert [found.decision for found in decisions(session, [made, later], Refusals(), **how)] == ["c", "c"]
+    assert session.changes == 1
+
+
+def _to(packet, x):
+    packet = packet.copy()
+    packet["x"] = x
+    return packet
+
+
+def test_a_session_has_its_settings(network):
+    assert (Session(network).adapts, Session(network, adapt=True).adapts) == (False, True)
+    session = Session(network, jump=0.25)  # never below a microsecond
+    push(session, [0, 0], [5, 6])
+    with pytest.raises(EventError, match="after the event before"):
+        push(session, [0], [8])
+    session = Session(network)
+    push(session, [0, 0], [0, 3600 * SECOND])
+    with pytest.raises(EventError, match="jump = 3600 s"):
+        push(session, [0], [7200 * SECOND + 1])
+    for n in range(21):
+        session.push(_at(n % 3, 3601 * SECOND + n), label="abc"[n % 3])
+    assert session.changes == 21
+    session.undo(20)  # as many as are remembered
+    assert session.changes == 1
+    with pytest.raises(SettingError, match="there are 0 changes"):
+        session.undo()
+
+
+def _at(x, t):
+    packet = np.zeros(1, [("x", int), ("t", int)])
+    packet["x"], packet["t"] = x, t
+    return packet
+
+
+def test_single_events_are_those_of_packets(network):
+    one, many = Session(network, vote_tau=1000), Session(network, vote_tau=1000)
+    xs, ts = [0, 2, 2, 1], [5, 9, 9, 30]
+    assert [one.push_one(x, 0, t) for x, t in zip(xs, ts, strict=True)] == xs
+    found = push(many, xs, ts)
+    assert (one.decision, one.confidence, one.events) == (found.decision, found.confidence, 4)
+    assert one.votes.tolist() == many.votes.tolist()
+    assert (one.first, one.latest) == (5, 30)
+    with pytest.raises(EventError, match="3 numbers, not 2"):
+        Session(network).push_one(0, 5)
+    with pytest.raises(EventError, match="comes before 30 us"):
+        one.push_one(0, 0, 29)
+    assert one.events == 4
+    held = Session(network, recent="1 s")
+    assert [held.push_one(1, 0, 7), held.events] == [1, 1]
+
+
+def test_shares_that_were_kept_are_those_of_all_recordings():
+    closed = Network([Full(tau=0.01)], (3,), 1, ["a", "b", "c"])
+    closed.parameters = Parameters.of([np.eye(3)[:, :, None]], [np.array([np.inf, np.inf, -1.0])])
+    session = Session(closed)
+    assert session.kept.tolist() == [0]
+    push(session, [0, 2, 2], [1, 2, 3])
+    session.cut()
+    push(session, [2], [50])
+    assert session.kept.tolist() == [0.25]
+    assert (session.first, session.latest, session.events) == (1, 50, 4)
+    session.start_adapting()
+    session.start_adapting()
+    assert (session.adapts, session.changes) == (True, 1)
