@@ -33,7 +33,7 @@ def test_units_that_callers_give():
 
 
 def named(**columns):
-    """A structured array; a capital I in a name's dtype is not needed, all are 64-bit integers unless arrays."""
+    """A structured array with these fields."""
     arrays = {name: np.asarray(values) for name, values in columns.items()}
     events = np.zeros(len(next(iter(arrays.values()))), [(name, a.dtype) for name, a in arrays.items()])
     for name, values in arrays.items():
@@ -47,7 +47,7 @@ def named(**columns):
         ([0, 2], "s", [0, 2_000_000]),
         ([0, 2], "ms", [0, 2_000]),
         ([0, 2], "us", [0, 2]),
-        ([999, 1999], "ns", [0, 1]),  # the microsecond that has begun
+        ([999, 1_999_999], "ns", [0, 1999]),  # the microsecond that has begun
         ([0.0, 1.6e-6], "s", [0, 2]),  # the nearest one
         ([1.5, 2.0], "ms", [1500, 2000]),
         ([1600.0, 2400.0], "ns", [2, 2]),

@@ -5,6 +5,7 @@ import pytest
 
 from timesurf import DivergedError, Full, Network, Recordings, Rule, Window
 from timesurf.learning import resting, trainer
+from timesurf.learning.schedule import Schedule
 
 RATES = {"alpha": (0.0, 1e-3), "beta": (0.0, 1e-4), "gamma": (0.0, 1e-3), "delta": 0.0}
 
@@ -78,3 +79,48 @@ def test_what_diverges_is_named_as_the_network_counts(recordings):
     net = network(recordings, Rule(**RATES | {"alpha": (0.0, 1e3)}), start="kmeans", margin=np.inf)
     with pytest.raises(DivergedError, match="layer 2, unit"):
         net.train(recordings, passes=2, batch_size=5)
+
+
+@pytest.mark.parametrize(("passes", "batch_size", "runs"), [(1, 5, 0), (2, 5, 1), (2, None, 0)])
+def test_only_the_batch_rule_over_several_passes_runs_resting_layers_once(
+    recordings, monkeypatch, passes, batch_size, runs
+):
+    net, found = network(recordings, Rule(**RATES), start="kmeans", margin=np.inf), []
+    emitted = resting.inference.emitted
+    monkeypatch.setattr(resting.inference, "emitted", lambda *args: found.append(1) or emitted(*args))
+    resting.learns_from(net, recordings, Schedule(passes=passes, batch_size=batch_size))
+    assert len(found) == runs
+
+
+@pytest.mark.parametrize(("less", "runs"), [(0, 1), (0.5, 0)])
+def test_what_layers_emit_takes_24_bytes_per_event_of_a_quarter_of_the_memory(recordings, monkeypatch, less, runs):
+    monkeypatch.setattr(resting, "_memory", lambda: 4.0 * 24 * recordings.counts.sum() - less)
+    net = network(recordings, Rule(**RATES), start="kmeans", margin=np.inf)
+    upper, seen = resting.learns_from(net, recordings, Schedule(passes=2, batch_size=5))
+    assert (upper is not net) == bool(runs)
+    assert seen.polarities == (4 if runs else 2)
+
+
+def test_one_finite_threshold_rejects(recordings):
+    net = network(recordings, Rule(**RATES), start="kmeans", margin=np.inf)
+    assert resting.resting(net.stages, net.parameters, net.rule) == 1
+    net.parameters[0].thresholds[2] = 5.0
+    assert resting.resting(net.stages, net.parameters, net.rule) == 0
+
+
+@pytest.mark.parametrize("rate", ["alpha", "beta", "gamma", "delta"])
+def test_any_rate_but_d_moves_a_layer(recordings, rate):
+    rule = Rule(**RATES | {rate: (1e-5, 1e-5)})
+    net = network(recordings, rule, start="kmeans", margin=np.inf)
+    assert resting.resting(net.stages, net.parameters, rule) == 0
+
+
+def test_memory_is_pages_times_their_size_or_8_gib(monkeypatch):
+    monkeypatch.setattr(resting.os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 10}.__getitem__)
+    assert resting._memory() == 40960
+
+    def unknown(name):
+        raise ValueError(name)
+
+    monkeypatch.setattr(resting.os, "sysconf", unknown)
+    assert resting._memory() == 2**33

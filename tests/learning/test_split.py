@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from timesurf import SettingError
+from timesurf import Recordings, SettingError
 from timesurf.datasets import sentences
-from timesurf.learning.split import hold_out, split
+from timesurf.learning.split import Parts, folds, hold_out, split
 
 DATA = sentences.make(50, seed=0, duration="1 ms")
 
@@ -71,3 +71,37 @@ def test_a_share_of_each_class_is_held_out():
 def test_shares_that_leave_nothing_are_refused_together():
     with pytest.raises(SettingError, match=r"validation = 0\.5 and held_out = 0\.5 leave nothing"):
         split(sentences.make(8, seed=0, duration="200 us"), validation=0.5, held_out=0.5)
+
+
+def one_event_each(labels):
+    n = len(labels)
+    return Recordings([[0] * n], t=range(n), offsets=range(n + 1), field=(1,), labels=labels)
+
+
+def test_by_default_a_tenth_is_chosen_by_and_a_tenth_reported_on():
+    data = one_event_each(["a", "b"] * 100)
+    parts = split(data)
+    assert [len(numbers) for numbers in parts.numbers.values()] == [160, 20, 20]
+    assert parts.numbers == split(data, 0.1, 0.1, seed=0).numbers
+    assert Parts(data, None, None).numbers == {}
+
+
+def test_recordings_without_any_label_are_all_learned_from():
+    parts = split(one_event_each([None] * 10), 0.3, 0.3)
+    assert (len(parts.learn), parts.validation, parts.held_out) == (10, None, None)
+
+
+def test_classes_are_told_apart_also_where_the_first_is_number_0():
+    label = np.array([0, 0, 0, 1, 1, 1, 1, -1])
+    first, second = hold_out(label, 0.5, np.random.default_rng(0))
+    assert np.bincount(label[second]).tolist() == [2, 2]
+    assert 7 in first
+
+
+def test_folds_begin_anywhere_and_share_every_class():
+    label = np.array([0, 1, 0, 1, 0, 1, 0])
+    found, rng = folds(label, 3, np.random.default_rng(4)), np.random.default_rng(4)
+    for c in (0, 1):
+        mine = rng.permutation(np.flatnonzero(label == c))
+        begin = rng.integers(3)
+        assert [found[i] for i in mine] == [(begin + n) % 3 for n in range(len(mine))]

@@ -1,11 +1,13 @@
 """Decisions as columns of a table."""
 
+import io
+
 import numpy as np
 import pytest
 
-from timesurf import Full, Network, Recordings
+from timesurf import Full, Network, Recordings, SettingError
 from timesurf.engines import Outcome
-from timesurf.results.decisions import as_csv, columns
+from timesurf.results.decisions import as_csv, as_lines, as_parquet, columns, encoder
 
 
 def test_ties_go_to_the_first_class_and_silent_recordings_have_no_decision():
@@ -45,3 +47,28 @@ def test_rows_are_numbered_and_confidence_has_four_digits():
         "output_events": [7, 1], "votes 7": [2, 1], "votes 5": [5, 0],
         "probability 7": [0.2857, 1.0], "probability 5": [0.7143, 0.0],
     }  # fmt: skip
+
+
+def test_the_suffix_says_what_is_written():
+    table = {"label": ["é", None], "votes": [1, 2]}
+    for out in ("-", "a.csv", "a.CSV"):
+        assert encoder(out)(table).decode() == as_csv(table)
+    for out in ("a.jsonl", "b.ndjson"):
+        assert encoder(out)(table).decode() == as_lines(table)
+    assert encoder("a.parquet") is as_parquet
+    with pytest.raises(SettingError, match=r"a\.txt: decisions are written as"):
+        encoder("a.txt")
+
+
+def test_parquet_has_text_floats_and_whole_numbers():
+    pq = pytest.importorskip("pyarrow.parquet")
+    table = {
+        "label": [5, None],
+        "confidence": [1, None],
+        "begin_s": [0, 1],
+        "votes a": [1, 2],
+        "probability a": [1, 0.5],
+    }
+    found = pq.read_table(io.BytesIO(as_parquet(table)))
+    assert [str(kind) for kind in found.schema.types] == ["string", "double", "double", "int64", "double"]
+    assert found["label"].to_pylist() == ["5", None]
