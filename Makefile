@@ -14,7 +14,7 @@ demo: .venv/plots.done  ## train one network on the paper's benchmark, print the
 
 test: .venv/dev.done lint  ## run checks and tests
 	$(BIN)/python -c 'from timesurf.engines.cpu.engine import warm_up; warm_up()'  # once, not in every process
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-oldest: .venv/oldest.done  ## run the tests on the oldest versions that pyproject.toml allows: make test-oldest PYTHON=python3.11
 	.venv/oldest/bin/pytest -W default --ignore=tests/plots --ignore=tests/report/test_report.py

@@ -17,6 +17,14 @@ else:
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+# Files that take longest begin first: several processes, a file each, then end at about the same time.
+SLOWEST = ["test_speed.py", "test_table3.py", "test_saccades_realism.py", "test_readme.py", "test_page.py"]
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in SLOWEST)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _interrupts():
     """Ctrl-C has its effect in tests and in the processes that they start, also under `make test &` or nohup."""

@@ -1,12 +1,14 @@
 """Model files where a comparison turns: names, numbers, versions, sizes of headers, tensors."""
 
 import json
+import math
 import struct
 
 import numpy as np
 import pytest
 
 from timesurf import Full, Network, SettingError, Tile, modelfile
+from timesurf.calibration import Calibration
 from timesurf.engines import Parameters
 from timesurf.errors import ModelFileError
 
@@ -193,3 +195,27 @@ def test_tensors_that_do_not_fit_are_named(name, value, word):
     tensors[name] = None if value is None else np.asarray(value)
     with pytest.raises(ModelFileError, match=rf"a\.tsf: {name[:6]}.*{word}"):
         modelfile.parameters_from(tensors, network.stages, "a.tsf")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [0.0, 0.0],
+        [-1.0, 0.0],
+        [math.inf, 0.0],
+        [1.0, -0.1],
+        [1.0, math.inf],
+        [1.0],
+        [1.0, 0.0, 0.0],
+        [1, 0.0],
+        (1.0, 0.0),
+    ],
+)
+def test_a_calibration_is_a_positive_scale_and_a_prior_that_is_not_negative(wrong):
+    assert modelfile._calibration({"votes": [1e-9, 0.0], "evidence": [1e9, 0.5]}) == {
+        "votes": Calibration(1e-9, 0.0), "evidence": Calibration(1e9, 0.5),
+    }  # fmt: skip
+    assert modelfile._calibration({}) == {}
+    for about in ({"votes": [1.0, 0.0], "evidence": wrong}, {"votes": wrong}, {"chance": [1.0, 0.0]}, [1.0, 0.0]):
+        with pytest.raises(ModelFileError, match="must have a scale and a prior"):
+            modelfile._calibration(about)

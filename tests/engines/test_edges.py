@@ -1,12 +1,15 @@
 """Every engine where a comparison turns: at thresholds, at 0, at the slack, at the ends of 32-bit times."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from tests.engines import edges
 from tests.engines.test_against_reference import ENGINES
-from timesurf.engines import pack, reference
-from timesurf.layers import Full
+from timesurf.engines import Options, Parameters, pack, reference
+from timesurf.events import Recordings
+from timesurf.layers import Full, Window, stack
 from timesurf.rule import Rule
 
 EVERY = pytest.mark.parametrize("engine", [pytest.param(reference, id="reference"), *ENGINES])
@@ -117,3 +120,49 @@ def test_long_recordings_run_and_teach_as_in_the_reference(engine, tau, length):
             getattr(one, learn)(stages, learned, Rule(0.01, 0.01, 0.01, 0.01), batch)
         for a, b in zip(ours.arrays, right.arrays, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-12)
+
+
+def many_units():
+    """Layers of 37 units and 20 classes of two each, more than vectors hold, and recordings of several blocks."""
+    stages = stack([Window(5, units=37, tau=300), Full(units=40, units_per_class=2, tau=900)], (7, 6), 2)
+    rng = np.random.default_rng(3)
+    centroids = [c * rng.random((s.units, *s.surface_shape)) for c, s in zip((0.4, 0.05), stages, strict=True)]
+    parameters = Parameters.of(centroids, [rng.uniform(1.5, 2.1, 37), np.full(40, np.inf)])
+    n, offsets = 420, [0, 3, 300, 420]
+    coords, p = [rng.integers(0, 7, n), rng.integers(0, 6, n)], rng.integers(0, 2, n)
+    t = np.concatenate([np.sort(rng.integers(0, 5000, b - a)) for a, b in pairwise(offsets)])
+    return (
+        stages,
+        parameters,
+        pack(Recordings(coords, t, p, offsets, field=(7, 6), polarities=2), np.array([3, 19, -1])),
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_many_units_and_long_recordings_run_as_in_the_reference(engine):
+    stages, parameters, batch = many_units()
+    expected, found = (
+        one.infer(stages, parameters, batch, Options(temperature=3.0), trace=True) for one in (reference, engine)
+    )
+    assert 0.2 < expected.kept[:, 1].sum() / 420 < 0.9
+    assert len(np.unique(expected.trace.winner[:, 0])) > 16
+    np.testing.assert_array_equal(found.kept, expected.kept)
+    np.testing.assert_array_equal(found.votes, expected.votes)
+    np.testing.assert_array_equal(found.trace.winner, expected.trace.winner)
+    np.testing.assert_allclose(found.trace.S, expected.trace.S, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.evidence, expected.evidence, rtol=1e-9)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("last", ["sup3r", "delta"])
+@pytest.mark.parametrize(("learn", "precision"), [("batch", "float64"), ("online", "float64"), ("online", "float32")])
+def test_many_units_learn_as_in_the_reference(engine, last, learn, precision):
+    stages, parameters, batch = many_units()
+    rule = Rule(0.002, 0.001, 0.003, 0.002, last=last, temperature=3.0)
+    right, ours = parameters.copy(), parameters.copy()
+    for one, learned in ((reference, right), (engine, ours)):
+        getattr(one, f"learn_{learn}")(stages, learned, rule, batch, Options(precision=precision))
+    assert not right.same(parameters)
+    exact = {"rtol": 1e-8, "atol": 1e-11} if precision == "float64" else {"rtol": 1e-4, "atol": 1e-4}
+    for a, b in zip(ours.arrays, right.arrays, strict=True):
+        np.testing.assert_allclose(a, b, **exact)

@@ -124,3 +124,15 @@ def test_memory_is_pages_times_their_size_or_8_gib(monkeypatch):
 
     monkeypatch.setattr(resting.os, "sysconf", unknown)
     assert resting._memory() == 2**33
+
+
+def test_the_upper_layers_are_those_of_the_network(recordings):
+    net = network(recordings, Rule(**RATES), start="kmeans", margin=np.inf)
+    upper = resting.Upper(net, 1)
+    assert (upper.classes is net.classes, upper.stages, upper.seed) == (True, net.stages[1:], net.seed)
+    assert (upper.history is net.history, upper.engine, upper.options) == (True, net.engine, net.options)
+    assert upper.class_numbers(recordings).tolist() == [0, 1, 2] * 4
+    before = net.parameters[0].centroids
+    upper.parameters = upper.parameters.copy()
+    assert len(net.parameters) == 2
+    np.testing.assert_array_equal(net.parameters[0].centroids, before)

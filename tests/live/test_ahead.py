@@ -26,12 +26,13 @@ def stream(rng, n):
     return events
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("seed", "units"), [(0, 7), (1, 8), (2, 9), (3, 16), (4, 37)])
 @pytest.mark.parametrize("thresholds", [np.inf, 1.15])
-def test_outputs_are_those_of_single_events(seed, thresholds):
+def test_outputs_are_those_of_single_events(seed, units, thresholds):
+    """The closest of many units is looked for in vectors of sixteen, and among what is left over."""
     rng = np.random.default_rng(seed)
-    copies = [(5, 2), (3, 2), (6, 0)]
-    one, events = network(rng, 7 + seed, copies, thresholds), stream(rng, 2000)
+    copies = [(5, 2), (3, 2), (6, 0), (units - 1, 1)]
+    one, events = network(rng, units, copies, thresholds), stream(rng, 2000)
     alone, together = Session(one), Session(one)
     found = [alone.push(events[i : i + 1]) for i in range(len(events))]
     single = np.concatenate(

@@ -49,7 +49,7 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     progress("multiply-add peak")
     peak = multiply_add_peak(seconds)
     result: dict[str, Any] = {"machine": about, "multiply_adds_per_s": peak, "networks": {}, "growth": {}}
-    for name, network, data in _networks(2 if quick else 120):
+    for name, network, data in _networks(*((2, 400) if quick else (120, 4050))):
         progress(name)
         result["networks"][name] = _measure(network, data, about["cores"], seconds, peak)
     for name, rows in _growth(quick):
@@ -119,8 +119,8 @@ def _per_second(call: Callable[[], Any], seconds: float) -> float:
     return 1 / best
 
 
-def _networks(recordings: int) -> Iterator[tuple[str, Network, Recordings]]:
-    data = workloads.strokes(recordings)
+def _networks(recordings: int, events: int) -> Iterator[tuple[str, Network, Recordings]]:
+    data = workloads.strokes(recordings, events=events)
     alone = workloads.NMNIST[:1]  # every unit a class of its own, so that nothing else has to be computed
     yield "window", Network(alone, data.field, data.polarities, range(32)).start(data[:20]), data
     yield "nmnist", workloads.started(workloads.NMNIST, data), data
