@@ -18,6 +18,7 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
         "tests/learning/test_continual*.py",
     ],
     "learning/grow.py": [
+        "tests/learning/test_best_edges.py",
         "tests/learning/test_start_edges.py",
         "tests/learning/test_edges*.py",
         "tests/learning/test_continual*.py",
@@ -32,7 +33,11 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     "learning/resting.py": ["tests/learning/test_resting*.py"],
     "learning/calibrate.py": ["tests/test_calibration_edges.py"],
     "learning/sparsity.py": ["tests/learning/test_sparsity*.py"],
-    "learning/best.py": ["tests/learning/test_loop_edges.py", "tests/learning/test_trainer*.py"],
+    "learning/best.py": [
+        "tests/learning/test_best_edges.py",
+        "tests/learning/test_loop_edges.py",
+        "tests/learning/test_trainer*.py",
+    ],
     "learning/checkpoints.py": ["tests/learning/test_loop_edges.py", "tests/learning/test_checkpoints*.py"],
     "learning/*": [
         "tests/learning/test_loop_edges.py",
