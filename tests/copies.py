@@ -62,8 +62,8 @@ MEMORY = 8 << 30  # bytes of address space: a mutant must not take the machine d
 class Runner:
     """Runs tests on copies of the source, several at a time; `stop` ends them all."""
 
-    def __init__(self, project, folder, warm=None, jobs=1):
-        self.project, self.folder = project, Path(folder).resolve()
+    def __init__(self, project, folder, warm=None, jobs=1, lenient=False):
+        self.project, self.folder, self.lenient = project, Path(folder).resolve(), lenient
         self.places = queue.SimpleQueue()  # cores of each run
         cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
         for n in range(jobs):
@@ -83,7 +83,13 @@ class Runner:
 
     def test(self, tree, tests, limit=None):
         """How the tests end on this copy (passed, failed, timed out), after how long, and what they print."""
-        words = ["-x", "-q", "-p", "no:cacheprovider", "--rootdir", str(self.project.root), "--doctest-modules", *tests]
+        root = self.project.root
+        words = ["-x", "-q", "-p", "no:cacheprovider", "--rootdir", str(root), "--doctest-modules", *tests]
+        settings = root / "pyproject.toml"  # pytest does not find it: tests and copy have no folder in common
+        if settings.exists():
+            words += ["-c", str(settings)]
+        if self.lenient:
+            words += ["-W", "default"]
         return self.run(tree, PYTEST, words, limit)
 
     def run(self, tree, code, words=(), limit=None):

@@ -164,12 +164,12 @@ class Hunt:
         self.report(f"{len(self.results)}/{len(self.chosen)}  {mutant.id}  {verdict}, {took:.0f} s")
         self.save(self)
 
-    def run(self, project, *, jobs, warm, deadline, interrupted):
+    def run(self, project, *, jobs, warm, lenient, deadline, interrupted):
         """Run all, unless interrupted or too late."""
         if warm:
             warm.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="mutants-", dir=warm) as folder:  # links cross no file systems
-            runner, pool, waiting = Runner(project, folder, warm, jobs), ThreadPoolExecutor(jobs), {}
+            runner, pool, waiting = Runner(project, folder, warm, jobs, lenient), ThreadPoolExecutor(jobs), {}
             try:
                 if project.prepare:
                     waiting[pool.submit(runner.prepare)] = self.prepared
@@ -240,6 +240,10 @@ def main(argv=None, project=THIS):
     )
     parser.add_argument("--minutes", type=float, default=math.inf, help="stop then; default: never")
     parser.add_argument("--warm", type=Path, metavar="FOLDER", help="keep compiled kernels here for the next call")
+    parser.add_argument(
+        "--done", type=Path, action="append", default=[], metavar="JSON", help="leave out what such a call has run"
+    )
+    parser.add_argument("--lenient", action="store_true", help="warnings fail no test: for other versions of packages")
     parser.add_argument("--json", type=Path, help="also write the results to this file, as they come")
     asked = parser.parse_args(argv)
     began = time.monotonic()
@@ -257,13 +261,16 @@ def main(argv=None, project=THIS):
             mutants = draw(mutants, asked.sample, asked.seed)
         if not mutants:
             raise MutantsError(f"No mutants: {', '.join(globs)} matches no module of the core with code in it.")
+        done = {result["id"] for path in asked.done for result in json.loads(path.read_text())["results"]}
+        mutants = [mutant for mutant in mutants if mutant.id not in done]
         if asked.list:
             for mutant in mutants:
                 before, after = mutant.change(sources[mutant.module])
                 print(f"{mutant.id}\n  - {before}\n  + {after}")
             return 0
         hunt = Hunt(project, mutants, sources, asked.timeout, partial(print, flush=True), partial(save, asked))
-        options = {"jobs": asked.jobs, "warm": asked.warm, "deadline": began + 60 * asked.minutes}
+        options = {"jobs": asked.jobs, "warm": asked.warm, "lenient": asked.lenient}
+        options |= {"deadline": began + 60 * asked.minutes}
         with interrupts() as interrupted:
             hunt.run(project, **options, interrupted=interrupted)
     except MutantsError as error:

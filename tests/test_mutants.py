@@ -167,6 +167,18 @@ def test_where_tests_fail_already_no_mutant_is_judged_and_the_others_are(toy, ca
     assert list(found["failing"]) == ["rates.py"]
 
 
+def test_what_an_earlier_call_has_run_is_left_out_and_warnings_fail_tests_unless_asked_not_to(toy, capsys, tmp_path):
+    (toy.root / "pyproject.toml").write_text("[tool.pytest.ini_options]\nfilterwarnings = ['error']\n")
+    (toy.root / "src/toy/rates.py").write_text("A = 1\nB = 1\n")
+    (toy.root / "tests/test_rates.py").write_text(
+        "import warnings\nfrom toy.rates import A\n\ndef test_a():\n    assert A == 1\n    warnings.warn('old')\n"
+    )
+    assert mutants.main(["--json", str(tmp_path / "none.json")], toy) == 2
+    (tmp_path / "done.json").write_text(json.dumps({"results": [{"id": "rates.py:1:5:1->2"}]}))
+    assert mutants.main(["--lenient", "--done", str(tmp_path / "done.json")], toy) == 0
+    assert "0 of    1 caught" in capsys.readouterr().out
+
+
 def test_it_ends_in_time_with_what_it_has(toy, capsys, tmp_path):
     """What is compiled before takes longer than there is time."""
     slow = dataclasses.replace(toy, prepare="import time; time.sleep(600)")
