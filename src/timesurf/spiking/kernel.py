@@ -166,3 +166,58 @@ def run(
                 if rates.learn:
                     judge(1.0 if label[r] in (fired, -1) else -1.0, t, wiring, times, state)
                     learn(t, wiring, times, rates, learned, state)
+
+
+@compiled
+def directions(
+    events,  # IN     (entry, t, offsets)
+    chosen,  # IN     (rows,) numbers of hearings, one per event and place that hears it, ascending
+    wiring,  # IN     Wiring of one layer
+    times,  # IN     Times
+    state,  # INOUT  State
+    rows,  # OUT    (rows, synapses) direction of the traces at each
+    recording,  # OUT    (rows,) the recording that it is in
+):
+    """What neurons without weights would learn from."""
+    entry, time, offsets = events
+    number, row = 0, 0
+    for r in range(len(offsets) - 1):
+        forget(times, wiring.layer, state)
+        for i in range(offsets[r], offsets[r + 1]):
+            e, t = entry[i], float(time[i])
+            state.T[e] = t
+            for at in range(wiring.reach[e], wiring.reach[e + 1]):
+                if row < len(chosen) and number == chosen[row]:
+                    first, square = wiring.heard_at[wiring.place[at]], 0.0
+                    for s in range(wiring.synapses[0]):
+                        heard = wiring.hears[first + s]
+                        trace = exp(-(t - state.T[heard]) / times.trace_tau[0]) if heard >= 0 else 0.0
+                        rows[row, s] = trace - times.inhibition[0]
+                        square += rows[row, s] ** 2
+                    rows[row] /= sqrt(square)
+                    recording[row] = r
+                    row += 1
+                number += 1
+
+
+@compiled
+def potentials(
+    events,  # IN     (entry, t, offsets)
+    wiring,  # IN     Wiring of one layer
+    times,  # IN     Times
+    learned,  # IN     Learned
+    state,  # INOUT  State
+    highest,  # OUT    (hearings,) the highest potential of the place
+):
+    """Potentials of neurons that never fire."""
+    entry, time, offsets = events
+    number, units = 0, wiring.units[0]
+    for r in range(len(offsets) - 1):
+        forget(times, wiring.layer, state)
+        for i in range(offsets[r], offsets[r + 1]):
+            for at in range(wiring.reach[entry[i]], wiring.reach[entry[i] + 1]):
+                place = wiring.place[at]
+                integrate(0, place, wiring.synapse[at], float(time[i]), wiring, times, learned, state)
+                first = wiring.neuron_at[place]
+                highest[number] = state.v[first : first + units].max()
+                number += 1

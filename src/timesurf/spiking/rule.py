@@ -27,7 +27,7 @@ from timesurf.rule import SLACK, Rule
 Array = NDArray[Any]
 # Rates that learn the sentences. A spike sums up many events, so rates per spike are larger than those per event. The
 # last layer is slow, so that it does not learn the label of the present recording from one spike to the next.
-SPIKING = {"alpha": 3e-3, "beta": 1e-3, "gamma": 3e-3, "delta": 1e-4, "d": 0.3}
+SPIKING = {"alpha": 3e-3, "beta": 3e-3, "gamma": 3e-3, "delta": 1e-4, "d": 0.3}
 SLOW_LAST = 0.1  # factor of the last layer's rates
 
 
