@@ -52,7 +52,9 @@ def cases(draw):
     recordings = draw(streams(field, polarities, most_events=40))
     batch = pack(recordings, rng.integers(-1, classes, len(recordings)))
     rates = dict(zip(("alpha", "beta", "gamma", "delta", "d"), rng.uniform(0.01, 0.3, 5), strict=True))
-    return Case(stages, Parameters.of(weights, thresholds, frozen), batch, Rule(**rates, competition=draw(st.booleans())))
+    return Case(
+        stages, Parameters.of(weights, thresholds, frozen), batch, Rule(**rates, competition=draw(st.booleans()))
+    )
 
 
 def assert_same_counts(found, expected):

@@ -33,7 +33,7 @@ def events():
 
 def simulate(graph, entry, t):
     """Spikes of the last node before the output: (event, neuron), from NIR's equations, solved between events."""
-    chain = {a: b for a, b in graph.edges}
+    chain = dict(graph.edges)
     v = {name: np.zeros(len(node.tau)) for name, node in graph.nodes.items() if isinstance(node, nir.LIF)}
     spikes, before = [], 0.0
     for i, (e, now) in enumerate(zip(entry, np.asarray(t) * 1e-6, strict=True)):
@@ -67,7 +67,7 @@ def test_same_spikes_as_the_graph_that_nir_reads_back(tmp_path):
 
 
 def test_what_nir_cannot_express_is_refused_by_name():
-    with pytest.raises(SettingError, match="layer 1: that one neuron of a place fires.*layer 1: the refractory"):
+    with pytest.raises(SettingError, match=r"layer 1: that one neuron of a place fires.*layer 1: the refractory"):
         export.graph(network(units=2, refractory=50))
 
 

@@ -19,6 +19,7 @@ from timesurf.cli import (  # noqa: F401  # each adds its commands
     senses,
     sentences,
     speed,
+    spiking,
     using,
 )
 from timesurf.cli.app import app, main

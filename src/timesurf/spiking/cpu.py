@@ -57,7 +57,7 @@ def _run(
     votes = np.zeros((len(events), stages[-1].units), np.int64)
     kernel.run(
         (batch.entry.astype(np.int32), batch.t.astype(np.int64), batch.offsets, batch.label),
-        np.arange(len(events)) if order is None else order, wires, tables.times(stages), tables.rates(rule, len(stages)), found,
-        tables.state(wires), kept, votes, spikes,
+        np.arange(len(events)) if order is None else order, wires, tables.times(stages),
+        tables.rates(rule, len(stages)), found, tables.state(wires), kept, votes, spikes,
     )  # fmt: skip
     return Outcome(events, kept, votes)

@@ -162,7 +162,9 @@ def stack(layers: Sequence[Neurons], field: Sequence[int], polarities: int, clas
         if units is None:
             raise SettingError(f"layer {k} needs units: only the last may leave them open.")
         if k == len(layers) and (layer.box is not None or units != classes):
-            raise SettingError(f"the last layer hears the whole field (box=None) and has {classes} units, one per class.")
+            raise SettingError(
+                f"the last layer hears the whole field (box=None) and has {classes} units, one per class."
+            )
         if k < len(layers) and layer.box is None:
             raise SettingError(f"layer {k} needs a box: only the last hears the whole field.")
         if layer.box is not None and {len(layer.box), len(layer.steps())} != {len(place)}:

@@ -5,7 +5,7 @@ Every layer becomes a `Linear` of all its synapses and a `LIF` of all its neuron
     tau dv/dt = -v + r I,   fires if v > v_threshold,   then v = 0
 
 A spike is an impulse of current; with r = tau it adds exactly its weight. NIR counts time in seconds. Its neurons know
-nothing of each other, and so it lacks what the neurons of a place share (one fires at most, one resets all), the refractory
+nothing of each other, and so it lacks what those of a place share (one fires at most, and resets all), the refractory
 period, the reset by subtraction, and learning. `left_out` names what a network would lose.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ def graph(network: SpikingNetwork, *, lossy: bool = False) -> Any:
     nodes["output"] = nir.Output(output_type={"output": np.array([len(weight)])})
     names = list(nodes)
     about = {"timesurf": __version__, "left_out": "; ".join(missing)}
-    return nir.NIRGraph(nodes=nodes, edges=list(zip(names[:-1], names[1:], strict=True)), metadata=about)
+    return nir.NIRGraph(nodes=nodes, edges=list(pairwise(names)), metadata=about)
 
 
 def weights(stage: Stage, units: Units) -> Array:
@@ -104,8 +105,8 @@ def weights(stage: Stage, units: Units) -> Array:
     places = len(wires.heard_at)
     if places * stage.units * inputs > _MOST_WEIGHTS:
         raise SettingError(
-            f"A layer of {places * stage.units:,} neurons over {inputs:,} inputs is too large for NIR, which has no shared "
-            "weights for it: use larger steps or fewer units."
+            f"A layer of {places * stage.units:,} neurons over {inputs:,} inputs is too large for NIR, which has no "
+            "shared weights for it: use larger steps or fewer units."
         )
     matrix = np.zeros((places, stage.units, inputs))
     hears, flat = wires.hears.reshape(places, -1), units.centroids.reshape(stage.units, -1)

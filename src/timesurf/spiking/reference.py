@@ -1,4 +1,4 @@
-"""Integrate-and-fire neurons in NumPy, float64, one spike at a time, straight from the equations: the oracle of tests."""
+"""Integrate-and-fire neurons in NumPy, float64, one spike at a time, straight from the equations: the tests' oracle."""
 
 from __future__ import annotations
 
@@ -67,14 +67,13 @@ class Run:
             else:
                 self.output((*chain, spike), t)
 
-    def integrate(
-        self, stage: Stage, memory: Memory, k: int, place: Place, x: Place, p: int, t: float
-    ) -> Spike | None:
+    def integrate(self, stage: Stage, memory: Memory, k: int, place: Place, x: Place, p: int, t: float) -> Spike | None:
         """Add one spike to the potentials of a place; the neuron that fires, if any."""
         layer, units = stage.layer, self.parameters[k]
         corner = layer.corner(place) or (0,) * len(x)
         synapse = (*(v - c for v, c in zip(x, corner, strict=True)), p)
-        v = memory.v[place] * np.exp(-(t - memory.since[place]) / float(layer.tau)) + units.centroids[:, *synapse]
+        w = units.centroids.reshape(stage.units, -1)[:, np.ravel_multi_index(synapse, stage.shape)]
+        v = memory.v[place] * np.exp(-(t - memory.since[place]) / float(layer.tau)) + w
         memory.v[place], memory.since[place] = v, t
         th = np.where(np.isfinite(units.thresholds), units.thresholds, 0.0)  # no threshold: the strongest fires
         f = int(np.argmax(v - th))  # ties: the lowest index

@@ -1,6 +1,6 @@
 """Sup3r for integrate-and-fire neurons: what S and dS of a spike teach, every equation once.
 
-S, dS and G are those of `timesurf.rule`: recent spikes of the other neurons of a place, and whether the class was right.
+S, dS and G are those of `timesurf.rule`: recent spikes of the other neurons of a place, and whether the class is right.
 A spike of the last layer is the end of a chain of spikes, one per layer, at the same moment. Each layer learns from S
 and dS of the layer above it, the last from its own. With v the potentials of the place as neuron f fired, before the
 reset, and u the direction of its synapses' traces::

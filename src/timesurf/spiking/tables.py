@@ -1,4 +1,4 @@
-"""A spiking network as flat arrays, as the kernel takes it: one numbering of inputs and of places through all layers."""
+"""A spiking network as flat arrays, as the kernel takes it: inputs and places are numbered through all layers."""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ def times(stages: Sequence[Stage]) -> Times:
 def rates(rule: Rule | None, layers: int) -> Rates:
     """Rates of the rule; None learns nothing."""
     table = (rule or Rule()).per_layer(layers)
-    columns = [np.ascontiguousarray(table[:, c]) for c in range(table.shape[1])]
-    return Rates(*columns, rule is None or rule.competition, rule is not None)
+    alpha, beta, gamma, delta, d = (np.ascontiguousarray(column) for column in table.T)
+    return Rates(alpha, beta, gamma, delta, d, rule is None or rule.competition, rule is not None)
 
 
 def learned(parameters: Parameters) -> Learned:
