@@ -44,6 +44,7 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
         "tests/learning/test_edges*.py",
         "tests/learning/test_trainer*.py",
     ],
+    "spiking/*": ["tests/spiking/test_neurons.py", "tests/spiking/test_*.py"],
     "engines/reference.py": ["tests/engines/test_reference*.py", "tests/test_rule*.py"],
     "engines/data.py": ["tests/engines/test_data*.py", "tests/engines/test_reference*.py", "tests/test_network*.py"],
     "engines/cpu/packets.py": [

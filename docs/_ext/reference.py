@@ -24,6 +24,10 @@ ROOMS = {  # "room.*" stands for every module of a room
         "learning.adapt", "learning.grow", "learning.together", "learning.law", "learning.probe", "learning.rhythm",
         "learning.sparsity",
     ),
+    "Integrate-and-fire neurons": (
+        "spiking", "spiking.layers", "spiking.rule", "spiking.start", "spiking.network", "spiking.nir", "spiking.reference",
+        "spiking.cpu",
+    ),
     "Search": ("search", "search.space"),
     "Live streams": (
         "live.session", "live.early", "live.backlog", "live.one_by_one", "live.watch", "live.drift", "live.log",

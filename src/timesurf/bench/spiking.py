@@ -13,14 +13,16 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from timesurf import presets
 from timesurf.bench.senses import SENSES, Split
 from timesurf.datasets import nmnist, sentences
+from timesurf.engines import Parameters
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.layers import Full, Window
@@ -103,38 +105,52 @@ def run(
         result["digits"] = _digits(folder, folds, seed, report)
     settings = {
         "networks": networks, "seed": seed, "recordings": recordings, "folds": folds, "passes": PASSES,
-        "layers": [repr(layer) for layer in LAYERS], "rule": _network(0).rule.to_dict(), "added": ADDED,
+        "layers": [repr(layer) for layer in LAYERS], "rule": _untrained(0).rule.to_dict(), "added": ADDED,
         "digits": {"layers": [repr(layer) for layer in DIGITS], "rule": DIGITS_RULE.to_dict(), "passes": DIGITS_PASSES},
     }  # fmt: skip
     return {**result, "settings": settings, "machine": about, "seconds": time.perf_counter() - began}
 
 
-def _network(seed: int) -> SpikingNetwork:
+class Learned(NamedTuple):
+    """What every part on sentences begins with; the recordings and seeds are those of `paper.table1`."""
+
+    parameters: Parameters
+    train: Recordings
+    test: Recordings
+    seed: int
+
+    def network(self) -> SpikingNetwork:
+        """The trained network, to do with as one likes."""
+        network = _untrained(self.seed)
+        network.parameters = self.parameters.copy()
+        return network
+
+
+def _untrained(seed: int) -> SpikingNetwork:
     return SpikingNetwork(LAYERS, sentences.FIELD, sentences.POLARITIES, sentences.TASK1, seed=seed)
 
 
-def _data(seed: int, number: int, recordings: int) -> tuple[Recordings, Recordings, int]:
-    """Recordings to train and to test on and the seed of a network, as those of `paper.table1`."""
+@lru_cache(maxsize=100)  # the parts share it
+def _learned(seed: int, number: int, recordings: int) -> Learned:
     *sources, for_network = np.random.SeedSequence([seed, number]).spawn(3)
     train, test = (sentences.make(recordings, np.random.default_rng(source)) for source in sources)
-    return train, test, int(for_network.generate_state(1)[0])
+    network_seed = int(for_network.generate_state(1)[0])
+    return Learned(_untrained(network_seed).fit(train, passes=PASSES).parameters, train, test, network_seed)
 
 
 def classification(seed: int, number: int, recordings: int) -> dict[str, Any]:
     """Table 1 by one spiking network and by one of time surfaces, on the same recordings."""
-    train, test, network_seed = _data(seed, number, recordings)
-    preset = presets.SENTENCES
-    spiking = _network(network_seed).fit(train, passes=PASSES)
-    surfaces = preset.network(train, sentences.TASK1, network_seed, threads=1).fit(train, **preset.training())
-    figures = {"spiking": spiking.evaluate(test), "surfaces": surfaces.evaluate(test)}
+    learned, preset = _learned(seed, number, recordings), presets.SENTENCES
+    surfaces = preset.network(learned.train, sentences.TASK1, learned.seed, threads=1)
+    surfaces.fit(learned.train, **preset.training())
+    figures = {"spiking": learned.network().evaluate(learned.test), "surfaces": surfaces.evaluate(learned.test)}
     names = ("event_accuracy", "recording_accuracy", "kept", "kept_by_layer", "silent")
     return {f"{kind}_{name}": found[name] for kind, found in figures.items() for name in names}
 
 
 def shifting(seed: int, number: int, recordings: int) -> dict[str, Any]:
     """Event accuracy at the end of every step of the shift, of a network that adapts and of one that does not."""
-    train, _, network_seed = _data(seed, number, recordings)
-    network = _network(network_seed).fit(train, passes=PASSES)
+    network = _learned(seed, number, recordings).network()
     steps = [max(count * recordings // 1000, 2) for count in SHIFT]
     sources = np.random.SeedSequence([seed, number, 1]).spawn(len(steps))
     shifts = [
@@ -150,10 +166,10 @@ def shifting(seed: int, number: int, recordings: int) -> dict[str, Any]:
 
 def growing(seed: int, number: int, recordings: int) -> dict[str, Any]:
     """Event accuracy on the first task, on the second, and on the first again."""
-    train, test, network_seed = _data(seed, number, recordings)
+    learned = _learned(seed, number, recordings)
     sources = np.random.SeedSequence([seed, number, 2]).spawn(2)
     train2, test2 = (sentences.make(recordings, np.random.default_rng(s), sentences=sentences.TASK2) for s in sources)
-    network = _network(network_seed).fit(train, passes=PASSES)
+    network, test = learned.network(), learned.test
     before = network.evaluate(test)["event_accuracy"]
     network.extend(train2, units=ADDED, classes=sentences.TASK2).train(train2, passes=PASSES)
     second, first = network.evaluate(test2), network.evaluate(test)

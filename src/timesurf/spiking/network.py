@@ -203,15 +203,14 @@ class SpikingNetwork:
         """
         if len(units) != len(self.stages) - 1 or min(units, default=0) < 0:
             raise SettingError(f"units = {units!r} must be a number to add for each of the hidden layers.")
-        old, stages = self.parameters, self.stages
-        more = [stage.units + n for stage, n in zip(stages, units, strict=False)] + [None]
+        more = [stage.units + n for stage, n in zip(self.stages, units, strict=False)] + [None]
         layers = [replace(layer, units=n) for layer, n in zip(self.layers, more, strict=True)]
-        all_classes = class_names([*self.classes.tolist(), *classes])
-        self.stages = stack(layers, stages[0].field, stages[0].polarities, len(all_classes))
-        self.layers, self.classes = tuple(layers), all_classes
-        rng = np.random.default_rng(None if self.seed is None else [self.seed, len(all_classes)])
-        batch = sample_of(recordings, self.class_numbers(recordings), sample, rng)
-        self.parameters = begin(self.stages, batch, rng, start=start, zeta=zeta, old=old)
+        field, polarities = self.stages[0].field, self.stages[0].polarities
+        grown = SpikingNetwork(layers, field, polarities, [*self.classes.tolist(), *classes], seed=self.seed)
+        rng = np.random.default_rng(None if self.seed is None else [self.seed, len(grown.classes)])
+        batch = sample_of(recordings, grown.class_numbers(recordings), sample, rng)
+        self.parameters = begin(grown.stages, batch, rng, start=start, zeta=zeta, old=self.parameters)
+        self.layers, self.stages, self.classes = grown.layers, grown.stages, grown.classes
         return self
 
     def class_numbers(self, recordings: Recordings) -> Array:

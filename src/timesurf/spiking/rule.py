@@ -28,7 +28,7 @@ Array = NDArray[Any]
 # Rates that learn the sentences. A spike sums up many events, so rates per spike are larger than those per event. The
 # last layer is slow, so that it does not learn the label of the present recording from one spike to the next.
 SPIKING = {"alpha": 3e-3, "beta": 3e-3, "gamma": 3e-3, "delta": 1e-4, "d": 0.3}
-SLOW_LAST = 0.1  # factor of the last layer's rates
+SLOW_LAST = 0.2  # factor of the last layer's rates
 
 
 def default_rule(layers: int) -> Rule:
@@ -37,7 +37,7 @@ def default_rule(layers: int) -> Rule:
     Examples
     --------
     >>> default_rule(2).per_layer(2)[:, 0].round(6).tolist()
-    [0.003, 0.0003]
+    [0.003, 0.0006]
     """
     slower = [1.0] * (layers - 1) + [SLOW_LAST]
     alpha, beta = (tuple(SPIKING[name] * factor for factor in slower) for name in ("alpha", "beta"))
