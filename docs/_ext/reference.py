@@ -25,8 +25,8 @@ ROOMS = {  # "room.*" stands for every module of a room
         "learning.sparsity",
     ),
     "Integrate-and-fire neurons": (
-        "spiking", "spiking.layers", "spiking.rule", "spiking.start", "spiking.network", "spiking.nir", "spiking.reference",
-        "spiking.cpu",
+        "spiking", "spiking.layers", "spiking.rule", "spiking.start", "spiking.network", "spiking.nir",
+        "spiking.reference", "spiking.cpu",
     ),
     "Search": ("search", "search.space"),
     "Live streams": (

@@ -106,16 +106,10 @@ class SpikingNetwork:
         return self
 
     def fit(
-        self,
-        recordings: Recordings,
-        *,
-        passes: int = 6,
-        decay: bool = False,
-        progress: Callable[[Progress], None] | None = None,
-        **starting: Any,
+        self, recordings: Recordings, *, start: Start = "mean", zeta: float = 0.6, sample: int = 20, **training: Any
     ) -> SpikingNetwork:
         """Learn from a new start: `start`, then `train`, with the parameters of both."""
-        return self.start(recordings, **starting).train(recordings, passes=passes, decay=decay, progress=progress)
+        return self.start(recordings, start=start, zeta=zeta, sample=sample).train(recordings, **training)
 
     def train(
         self,
