@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -111,46 +111,42 @@ def run(
     return {**result, "settings": settings, "machine": about, "seconds": time.perf_counter() - began}
 
 
-class Learned(NamedTuple):
-    """What every part on sentences begins with; the recordings and seeds are those of `paper.table1`."""
-
-    parameters: Parameters
-    train: Recordings
-    test: Recordings
-    seed: int
-
-    def network(self) -> SpikingNetwork:
-        """The trained network, to do with as one likes."""
-        network = _untrained(self.seed)
-        network.parameters = self.parameters.copy()
-        return network
+def _data(seed: int, number: int, recordings: int) -> tuple[Recordings, Recordings, int]:
+    """Recordings to train and to test on and the seed of a network: those of `paper.table1`."""
+    *sources, for_network = np.random.SeedSequence([seed, number]).spawn(3)
+    train, test = (sentences.make(recordings, np.random.default_rng(source)) for source in sources)
+    return train, test, int(for_network.generate_state(1)[0])
 
 
 def _untrained(seed: int) -> SpikingNetwork:
     return SpikingNetwork(LAYERS, sentences.FIELD, sentences.POLARITIES, sentences.TASK1, seed=seed)
 
 
-@lru_cache(maxsize=100)  # the parts share it
-def _learned(seed: int, number: int, recordings: int) -> Learned:
-    *sources, for_network = np.random.SeedSequence([seed, number]).spawn(3)
-    train, test = (sentences.make(recordings, np.random.default_rng(source)) for source in sources)
-    network_seed = int(for_network.generate_state(1)[0])
-    return Learned(_untrained(network_seed).fit(train, passes=PASSES).parameters, train, test, network_seed)
+@lru_cache(maxsize=100)  # the parts begin with the same networks
+def _learned(seed: int, number: int, recordings: int) -> Parameters:
+    train, _, network_seed = _data(seed, number, recordings)
+    return _untrained(network_seed).fit(train, passes=PASSES).parameters
+
+
+def _trained(seed: int, number: int, recordings: int) -> SpikingNetwork:
+    network = _untrained(_data(seed, number, 2)[2])
+    network.parameters = _learned(seed, number, recordings).copy()
+    return network
 
 
 def classification(seed: int, number: int, recordings: int) -> dict[str, Any]:
     """Table 1 by one spiking network and by one of time surfaces, on the same recordings."""
-    learned, preset = _learned(seed, number, recordings), presets.SENTENCES
-    surfaces = preset.network(learned.train, sentences.TASK1, learned.seed, threads=1)
-    surfaces.fit(learned.train, **preset.training())
-    figures = {"spiking": learned.network().evaluate(learned.test), "surfaces": surfaces.evaluate(learned.test)}
+    train, test, network_seed = _data(seed, number, recordings)
+    preset, spiking = presets.SENTENCES, _trained(seed, number, recordings)
+    surfaces = preset.network(train, sentences.TASK1, network_seed, threads=1).fit(train, **preset.training())
+    figures = {"spiking": spiking.evaluate(test), "surfaces": surfaces.evaluate(test)}
     names = ("event_accuracy", "recording_accuracy", "kept", "kept_by_layer", "silent")
     return {f"{kind}_{name}": found[name] for kind, found in figures.items() for name in names}
 
 
 def shifting(seed: int, number: int, recordings: int) -> dict[str, Any]:
     """Event accuracy at the end of every step of the shift, of a network that adapts and of one that does not."""
-    network = _learned(seed, number, recordings).network()
+    network = _trained(seed, number, recordings)
     steps = [max(count * recordings // 1000, 2) for count in SHIFT]
     sources = np.random.SeedSequence([seed, number, 1]).spawn(len(steps))
     shifts = [
@@ -166,10 +162,10 @@ def shifting(seed: int, number: int, recordings: int) -> dict[str, Any]:
 
 def growing(seed: int, number: int, recordings: int) -> dict[str, Any]:
     """Event accuracy on the first task, on the second, and on the first again."""
-    learned = _learned(seed, number, recordings)
+    _, test, _ = _data(seed, number, recordings)
     sources = np.random.SeedSequence([seed, number, 2]).spawn(2)
     train2, test2 = (sentences.make(recordings, np.random.default_rng(s), sentences=sentences.TASK2) for s in sources)
-    network, test = learned.network(), learned.test
+    network = _trained(seed, number, recordings)
     before = network.evaluate(test)["event_accuracy"]
     network.extend(train2, units=ADDED, classes=sentences.TASK2).train(train2, passes=PASSES)
     second, first = network.evaluate(test2), network.evaluate(test)
