@@ -162,7 +162,7 @@ class SpikingNetwork:
         recordings : Recordings
             Their labels are ignored.
         rule : Rule, optional
-            By default the network's own with a tenth of beta.
+            By default the network's own. `Rule.for_adapting` has a tenth of beta: too slow for a few spikes per recording.
 
         Returns
         -------
@@ -170,7 +170,7 @@ class SpikingNetwork:
             The votes as they were while adapting.
         """
         inference.check_input(self.stages, recordings)  # type: ignore[arg-type]  # field and polarities suffice
-        return self._learn(pack(recordings), check_rule(rule or self.rule.for_adapting(), len(self.stages)))
+        return self._learn(pack(recordings), check_rule(rule or self.rule, len(self.stages)))
 
     def extend(
         self,
