@@ -1,9 +1,13 @@
 """Real faults, each injected a few times; `python -m tests.faults` injects them often."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from tests import faults
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="injected with signals, limits and /proc of Linux")
 
 
 @pytest.fixture(scope="module", params=[10, None], ids=["batches", "online"])

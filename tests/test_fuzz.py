@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited as on Linux")
 FUZZ = Path(__file__).parents[1] / "fuzz"
 CAMERA = ("csv", "dat", "raw", "es", "aedat4")  # these need faery
 TRUSTED = ("hdf5", "ros")  # read by libraries that hang or take much memory on some damaged files: docs/limits.md

@@ -16,6 +16,8 @@ from timesurf.io import npz
 from timesurf.learning import best
 from timesurf.presets import SENTENCES
 
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
 # Interrupts itself at the first event of a kind on a name: import, or open for a file.
 PROGRAM = """
 import os, signal, sys

@@ -16,6 +16,8 @@ import pytest
 from tests import mutants
 from tests.mutations import Finder
 
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of POSIX")
+
 
 def kinds(source):
     return [mutant.kind for mutant in Finder("toy.py", source.encode()).found]

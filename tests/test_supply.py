@@ -77,7 +77,8 @@ def test_the_oldest_versions_are_those_that_pyproject_states():
     oldest = {one.name: str(one.specifier) for one in map(Requirement, lines[1:])}
     tools = [one for one in map(Requirement, EXTRAS["dev"]) if one.name in ("hypothesis", "pytest")]
     ranges = (*stated("formats", "hdf5", "live", "nir", "plots", "ros", "search"), *tools)
-    lowest = {one.name: str(one.specifier).removeprefix(">=") for one in ranges}
+    here = [one for one in ranges if not one.marker or one.marker.evaluate({"sys_platform": "linux"})]
+    lowest = {one.name: str(one.specifier).removeprefix(">=") for one in here}
     assert {name: f"=={number + '.0' * (2 - number.count('.'))}" for name, number in lowest.items()} == oldest
 
 

@@ -11,7 +11,7 @@ from timesurf.results import machine
 
 def says(monkeypatch, text):
     """The system describes its processor so."""
-    monkeypatch.setattr(machine, "Path", lambda _: SimpleNamespace(read_text=lambda: text))
+    monkeypatch.setattr(machine, "Path", lambda _: SimpleNamespace(read_text=lambda **_: text))
 
 
 def test_a_machine_is_described_by_processor_cores_and_versions(monkeypatch):

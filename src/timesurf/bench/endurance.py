@@ -109,7 +109,10 @@ def _whole(some: Recordings, events: int, span: float) -> Recordings:
 
 def resident() -> int:
     """Bytes of memory that this process occupies now."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) << 10
-    raise OSError("The memory in use cannot be measured here: /proc/self/status has no VmRSS.")
+    try:
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) << 10
+    except FileNotFoundError:
+        pass
+    raise OSError("The memory in use cannot be measured here: only Linux states it, in /proc/self/status.")

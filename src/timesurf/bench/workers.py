@@ -156,7 +156,7 @@ def _killed(data: Recordings, kills: int) -> dict[str, Any]:
         def kill() -> None:
             pids = [nanny.pid for nanny in client.cluster.workers.values() if nanny.pid and nanny.pid not in killed]
             killed.append(pids[0])
-            os.kill(pids[0], signal.SIGKILL)
+            os.kill(pids[0], getattr(signal, "SIGKILL", signal.SIGTERM))  # Windows has one way to end a process
 
         def count(_: Any) -> None:
             nonlocal batches

@@ -89,7 +89,7 @@ def _with_earlier(path: Path | None, result: dict[str, Any]) -> dict[str, Any]:
     if path is None or not path.is_file():
         return result
     try:
-        earlier = json.loads(path.read_text())
+        earlier = json.loads(path.read_text("utf-8"))
     except ValueError:  # not a result file, but what was just measured must not be lost
         return result
     if (earlier.get("data"), earlier.get("settings", {}).get("seed")) != (result["data"], result["settings"]["seed"]):

@@ -109,4 +109,5 @@ def expose(
 
 @lru_cache(maxsize=1)
 def _compiled() -> Any:
-    return cp.RawModule(code=files("timesurf.datasets").joinpath("exposure.cu").read_text(), options=("-std=c++17",))
+    code = files("timesurf.datasets").joinpath("exposure.cu").read_text("ascii")
+    return cp.RawModule(code=code, options=("-std=c++17",))

@@ -142,7 +142,7 @@ def each(
         yield place.name if place.is_file() else None, load(what, split=split, field=field)
         return
     for file, label in _files(place, split):
-        yield str(file.relative_to(place)), _one(file, label, field)
+        yield file.relative_to(place).as_posix(), _one(file, label, field)
 
 
 def _folder(place: Path, split: str, field: Sequence[int] | None) -> Recordings:

@@ -90,8 +90,8 @@ def build(model: Model, folder: Path, options: Sequence[str] = ("-O2",), cc: str
         learning = filled("host_learning.c", **names)
         saved = f"static uint8_t saved[{names['NAME']}_LEARNED_BYTES];\n"
         ending = f"    {model.name}_save(&net, saved);\n    fwrite(saved, 1, sizeof saved, stdout);\n"
-    host.write_text(filled("host.c", **names, learning=learning, saved=saved, ending=ending))
-    program = folder / f"{model.name}_host"
+    host.write_text(filled("host.c", **names, learning=learning, saved=saved, ending=ending), encoding="ascii")
+    program = folder / (f"{model.name}_host" + (".exe" if os.name == "nt" else ""))
     sources = [folder / f"{model.name}.c", host]
     command = [cc or compiler(), "-std=c99", *options, "-o", str(program), *map(str, sources)]
     found = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -12,6 +12,7 @@ import struct
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,8 @@ class Datagrams:
         self._buffer, self._open, self._reading = bytearray(_DATAGRAM), True, threading.Lock()
         self._socket = socket.socket(socket.AF_INET6 if len(address) == 4 else socket.AF_INET, socket.SOCK_DGRAM)
         try:
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _QUEUE)
+            with suppress(OSError):  # Linux takes what it can of it, others refuse what is too much
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _QUEUE)
             if sys.platform == "linux":
                 self._socket.setsockopt(socket.SOL_SOCKET, _COUNT_LOST, 1)
                 self.lost = 0

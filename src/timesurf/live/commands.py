@@ -24,6 +24,7 @@ from timesurf.live.session import Session
 
 _LONGEST = 200  # bytes of a line
 _MOST_WAITING = 1000  # lines
+_DATAGRAM = 1 << 16  # bytes, at most
 _CHUNK = 1 << 12  # bytes read from a pipe at a time
 
 
@@ -143,4 +144,5 @@ def _standard_input() -> Iterator[str]:
 def _datagrams(receiver: socket.socket) -> Iterator[str]:
     with receiver:
         while True:
-            yield from receiver.recv(_LONGEST).decode(errors="replace").splitlines()
+            # Windows refuses to cut a datagram short
+            yield from receiver.recv(_DATAGRAM)[:_LONGEST].decode(errors="replace").splitlines()

@@ -129,9 +129,10 @@ def files(data: str) -> tuple[str, dict[str, int]]:
         store, root = remote.at(data)
         found = {PurePosixPath(path): about["size"] for path, about in store.find(root, detail=True).items()}
     else:
-        root, place = data, Path(data)
+        place = Path(data)
+        data = root = place.as_posix()
         every = [place] if place.is_file() else place.rglob("*")
-        found = {PurePosixPath(file): file.stat().st_size for file in every if file.is_file()}
+        found = {PurePosixPath(file.as_posix()): file.stat().st_size for file in every if file.is_file()}
     if list(found) == [PurePosixPath(root)]:
         return data.rpartition("/")[0] or ".", {PurePosixPath(root).name: found[PurePosixPath(root)]}
     known = {

@@ -87,7 +87,7 @@ def read(folder: str | Path) -> Run:
             f"{folder} is not the folder of a run: it has no run.json. `timesurf train` creates such folders."
         )
     try:
-        about = json.loads((folder / "run.json").read_text())
+        about = json.loads((folder / "run.json").read_text("utf-8"))
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{folder / 'run.json'} is damaged: {error}. Train again.") from error
     if not isinstance(about, dict):

@@ -47,10 +47,18 @@ def put(whole: str | Path, path: str | Path) -> None:
     """Rename a complete file over `path`, in the same folder or one below, so that it survives a power failure."""
     target = Path(path).resolve()
     check_output(path)
-    with open(whole, "rb") as file:
+    with open(whole, "r+b") as file:  # Windows flushes only what is open for writing
         os.fsync(file.fileno())
     _adopt(whole, target)
-    os.replace(whole, target)
+    try:
+        os.replace(whole, target)
+    except PermissionError as error:
+        if os.name != "nt":
+            raise
+        raise PermissionError(
+            f"Cannot write {path}: Windows replaces no file that a program has open, this one included. "
+            "Close it there, or choose another name."
+        ) from error
     _sync(target.parent)
 
 

@@ -79,7 +79,9 @@ class Spool:
         with self._file as file:
             if file.tell() == 0:
                 return np.empty(0, self._dtype)
-            return np.memmap(file, self._dtype or np.uint8, mode="r")
+            mapped = np.memmap(file, self._dtype or np.uint8, mode="r")
+            mapped.filename = None  # on Windows the file has a name, but no other process can open it
+            return mapped
 
     def __del__(self) -> None:
         with suppress(OSError):  # bytes for which there was no room

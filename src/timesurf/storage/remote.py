@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -61,7 +62,8 @@ def drop(url: str) -> None:
     """Remove the copy of a file, if there is one; arrays that are mapped from it stay valid."""
     for copy, came_from in list(_origins.items()):
         if came_from == url:
-            Path(copy).unlink(missing_ok=True)
+            with suppress(PermissionError):  # Windows keeps a file that is mapped
+                Path(copy).unlink(missing_ok=True)
             del _origins[copy]
 
 

@@ -226,7 +226,7 @@ def test_workers_that_fail_in_the_middle_of_a_batch_change_nothing(data):
         def kill():
             pids = [nanny.pid for nanny in client.cluster.workers.values() if nanny.pid and nanny.pid not in killed]
             killed.append(pids[0])
-            os.kill(pids[0], signal.SIGKILL)
+            os.kill(pids[0], getattr(signal, "SIGKILL", signal.SIGTERM))
 
         def count(_):
             nonlocal batches

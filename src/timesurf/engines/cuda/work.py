@@ -124,7 +124,7 @@ def check_memory(need: int, free: int) -> None:
 
 def kernels(*names: str) -> str:
     """Source text of files beside this one, one after another."""
-    return "\n".join(files("timesurf.engines.cuda").joinpath(name).read_text() for name in names)
+    return "\n".join(files("timesurf.engines.cuda").joinpath(name).read_text("ascii") for name in names)
 
 
 def up(size: int, to: int = 4) -> int:

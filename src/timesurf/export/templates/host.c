@@ -3,6 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#ifdef _WIN32
+#include <fcntl.h>
+#include <io.h>
+#endif
 
 #include "${name}.h"
 
@@ -31,6 +35,10 @@ int main(void)
     int32_t *in = malloc(room * sizeof *in), *out;
     uint32_t k;
     clock_t began;
+#ifdef _WIN32
+    _setmode(0, _O_BINARY);
+    _setmode(1, _O_BINARY);
+#endif
     for (;;) {
         const size_t read = fread(in + commands, sizeof *in, room - commands, stdin);
         if (read == 0)
