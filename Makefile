@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # Tests and documentation run on exactly these versions; `make LOCK= ...` takes the newest that pyproject.toml allows.
 LOCK ?= requirements/dev.lock
 
-.PHONY: demo test test-oldest mutants lint docs bench golden lock audit licences clean help
+.PHONY: demo test test-oldest mutants fuzz lint docs bench bench-compare golden build release lock audit licences clean help
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -22,6 +22,9 @@ test-oldest: .venv/oldest.done  ## run the tests on the oldest versions that pyp
 mutants: .venv/dev.done  ## which of 200 small changes to the core the tests catch; MUTANTS='--module rule.py' for others
 	$(BIN)/python -m tests.mutants $(or $(MUTANTS),--sample 200)
 
+fuzz: .venv/dev.done  ## fuzz every reader, live input and the transforms, a minute each; FUZZ='--target npz' for others
+	$(BIN)/python fuzz/run.py $(or $(FUZZ),--seconds 60)
+
 lint: .venv/dev.done  ## check style, types and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -36,6 +39,12 @@ bench: .venv/plots.done  ## compute the paper's Table 1 from ten networks
 
 golden: .venv/dev.done  ## write tests/golden.json again: what the networks of tests/test_golden.py decide
 	$(BIN)/python -m tests.test_golden
+
+build: .venv/dev.done  ## build the wheel and the source archive into dist, and check them
+	$(BIN)/python tools/release.py build
+
+release: test docs  ## check that all is ready for a release, build it, check it and tag it; nothing is pushed
+	$(BIN)/python tools/release.py tag
 
 lock: .venv/tools.done  ## choose versions again: the newest that fit, with their hashes
 	.venv/tools/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \

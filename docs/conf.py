@@ -15,8 +15,8 @@ import timesurf
 reference.write(HERE)
 
 project = "timesurf"
-author = "the authors of timesurf"
-copyright = "the authors of timesurf, BSD-3-Clause"
+author = "The timesurf contributors"
+copyright = f"{author}, BSD-3-Clause"
 release = version = timesurf.__version__
 
 extensions = [

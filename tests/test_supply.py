@@ -56,19 +56,24 @@ def stated(*extras):
     return found
 
 
+def needed_on(python, requirements):
+    """Those that a version of Python on Linux needs."""
+    here = {"python_version": python, "python_full_version": f"{python}.9", "sys_platform": "linux"}
+    return [one for one in requirements if not one.marker or one.marker.evaluate(here)]
+
+
 def locked(python):
     """Version of each package in the lock, for a version of Python."""
     lines = re.findall(r"^(\S.*?) \\$", (ROOT / "requirements" / "dev.lock").read_text(), re.MULTILINE)
-    here = {"python_version": python, "python_full_version": f"{python}.9", "sys_platform": "linux"}
-    pins = [one for one in map(Requirement, lines) if not one.marker or one.marker.evaluate(here)]
+    pins = needed_on(python, map(Requirement, lines))
     assert len(pins) == len({one.name for one in pins})
     return {one.name: str(one.specifier).removeprefix("==") for one in pins}
 
 
-@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
 def test_the_lock_holds_what_tests_and_documentation_need(python):
     pins = locked(python)
-    for one in stated("dev", "docs"):
+    for one in needed_on(python, stated("dev", "docs")):
         assert one.specifier.contains(pins[one.name]), f"{one} but {pins[one.name]} is locked: make lock"
 
 
@@ -77,8 +82,7 @@ def test_the_oldest_versions_are_those_that_pyproject_states():
     oldest = {one.name: str(one.specifier) for one in map(Requirement, lines[1:])}
     tools = [one for one in map(Requirement, EXTRAS["dev"]) if one.name in ("hypothesis", "pytest")]
     ranges = (*stated("formats", "hdf5", "live", "nir", "plots", "ros", "search"), *tools)
-    here = [one for one in ranges if not one.marker or one.marker.evaluate({"sys_platform": "linux"})]
-    lowest = {one.name: str(one.specifier).removeprefix(">=") for one in here}
+    lowest = {one.name: str(one.specifier).removeprefix(">=") for one in needed_on("3.11", ranges)}
     assert {name: f"=={number + '.0' * (2 - number.count('.'))}" for name, number in lowest.items()} == oldest
 
 

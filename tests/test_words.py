@@ -27,7 +27,10 @@ CODE = re.compile(r"```(?!{).*?```|``.*?``|`[^`\n]*`|\]\([^)]*\)|^ {4,}.*?$", re
 
 
 def pages():
-    yield from (ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md"))
+    yield from (
+        ROOT / name
+        for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "benchmarks/README.md")
+    )
     yield from sorted((ROOT / "docs").glob("*.md"))
     yield from sorted((ROOT / "docs" / "howto").glob("*.md"))
 
