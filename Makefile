@@ -37,6 +37,9 @@ docs: .venv/docs.done  ## build the documentation into docs/_build/html; fail on
 bench: .venv/plots.done  ## compute the paper's Table 1 from ten networks
 	$(BIN)/timesurf bench classification --networks 10 --seed 0 --json table1.json
 
+bench-compare: .venv/dev.done  ## what got slower since the last release; COMPARE='--base v0.2.0 --save' for others
+	$(BIN)/python -m benchmarks.compare $(COMPARE)
+
 golden: .venv/dev.done  ## write tests/golden.json again: what the networks of tests/test_golden.py decide
 	$(BIN)/python -m tests.test_golden
 
