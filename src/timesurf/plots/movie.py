@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _AFTERGLOW = 0.15  # seconds of playing time in which an event fades to 1 / e
 _BARS = 10  # classes with a bar, at most
 _DPI = 100
+_WIDE = 3  # times as wide as high
 
 
 def animate(
@@ -39,10 +40,10 @@ def animate(
 ) -> Path:
     """Write an animation of a recording, slowed down or sped up to last `seconds`.
 
-    The left half is the field, x to the right and y down: an event lights up and fades, blue if the layer keeps it,
-    grey if not. With the last layer, the default, blue events are votes. The right half is each class's share of the
-    votes so far, the leading class dark; of more than ten classes, those with most votes at the end. The file is
-    written completely or not at all.
+    The left half, or the upper half for a field that is far wider than high, is the field, x to the right and y down:
+    an event lights up and fades, blue if the layer keeps it, grey if not. With the last layer, the default, blue events
+    are votes. The other half is each class's share of the votes so far, the leading class dark; of more than ten
+    classes, those with most votes at the end. The file is written completely or not at all.
 
     Parameters
     ----------
@@ -70,10 +71,10 @@ def animate(
     if not (math.isfinite(seconds * fps) and seconds > 0 and fps > 0):
         raise SettingError(f"seconds = {seconds!r} and fps = {fps!r} must be positive.")
     kept = network.trace(one(recording)).passed > k
-    fig, axes = style.figure(1, 2, (8, 4))
+    fig, axes = style.figure(*_layout(recording.field), (8, 4))
     writer = _writer(path, fps)
-    screen = _Screen(axes[0, 0], recording, kept, seconds)
-    board = _Board(axes[0, 1], network, recording)
+    screen = _Screen(axes.flat[0], recording, kept, seconds)
+    board = _Board(axes.flat[1], network, recording)
     times = recording.t[0] + np.ptp(recording.t) * np.linspace(0, 1, max(round(seconds * fps), 2))
     ends = np.searchsorted(recording.t, times, side="right")
     with replacing(path) as file, tempfile.TemporaryDirectory() as folder:
@@ -87,6 +88,15 @@ def animate(
                 writer.grab_frame()
         file.write(draft.read_bytes())
     return path
+
+
+def _layout(field: tuple[int, ...]) -> tuple[int, int]:
+    """Axes down and across: a field that is far wider than high lies above the bars, any other beside them.
+
+    >>> _layout((30, 5)), _layout((34, 34)), _layout((64,))
+    ((2, 1), (1, 2), (1, 2))
+    """
+    return (2, 1) if len(field) > 1 and field[0] > _WIDE * field[1] else (1, 2)
 
 
 def _writer(path: Path, fps: float) -> Any:
