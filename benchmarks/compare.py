@@ -142,6 +142,7 @@ def save(base: str, found: dict[str, Any], rounds: int, folder: Path = HISTORY) 
     from timesurf import __version__
     from timesurf.results import machine
 
+    folder.mkdir(exist_ok=True)
     path = folder / f"{__version__}.json"
     about = {"base": Path(base).name, "rounds": rounds, "ratios": found, "machine": machine.describe()}
     path.write_text(json.dumps(about, indent=1) + "\n", "utf-8")

@@ -1,7 +1,6 @@
 """What is installed is locked, stated and licensed, and none of it uses the network by itself."""
 
 import ast
-import importlib.util
 import re
 import subprocess
 import sys
@@ -10,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+
+from tests.scripts import loaded
 
 ROOT = Path(__file__).parents[1]
 OPTIONAL = ("cupy", "faery", "matplotlib", "optuna", "tonic", "torch")
@@ -36,14 +37,7 @@ HELP = "import runpy; sys.argv = ['timesurf', {}, '--help']; runpy.run_module('t
 NONE_OPTIONAL = f"assert not sorted(set({OPTIONAL}) & set(sys.modules)), set({OPTIONAL}) & set(sys.modules)"
 
 
-def load_licences():
-    about = importlib.util.spec_from_file_location("licences", ROOT / "requirements" / "licences.py")
-    module = importlib.util.module_from_spec(about)
-    about.loader.exec_module(module)
-    return module
-
-
-LICENCES = load_licences()
+LICENCES = loaded("requirements/licences.py")
 EXTRAS = LICENCES.PROJECT["optional-dependencies"]
 
 
