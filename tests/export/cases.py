@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from timesurf import Network, export, metrics
-from timesurf.engines import reference
+from timesurf import Network, export
+from timesurf.engines import Options, reference
 from timesurf.export import compiled
 
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
@@ -44,11 +44,13 @@ class Expected(NamedTuple):
     passed: np.ndarray
     margin: np.ndarray  # (events,) how close the closest call of an event was, in squared distance
     decisions: np.ndarray
+    lead: np.ndarray  # (recordings,) of the class decided on, in what decides
 
 
 def expected(case):
     """What the reference does, and how close each of its choices was."""
-    outcome = reference.infer(case.stages, case.parameters, case.batch, trace=True)
+    weighed = Options(temperature=case.rule.temperature if case.rule.last == "delta" else 0.0)
+    outcome = reference.infer(case.stages, case.parameters, case.batch, weighed, trace=True)
     trace = outcome.trace
     margin = np.full(len(case.batch.entry), np.inf)
     for k, units in enumerate(case.parameters):
@@ -60,7 +62,10 @@ def expected(case):
         others[np.arange(len(reached)), trace.winner[reached, k]] = np.inf
         close = np.minimum(others.min(axis=1) - best, np.abs(best - units.thresholds[trace.winner[reached, k]] ** 2))
         margin[reached] = np.minimum(margin[reached], close)
-    return Expected(trace.winner, trace.passed, margin, metrics.decide(outcome.votes).classes)
+    found = outcome.votes if outcome.evidence is None else outcome.evidence
+    first, second = np.sort(np.column_stack([found, np.full(len(found), -np.inf)]), axis=1).T[[-1, -2]]
+    lead = first - second if outcome.evidence is not None else np.full(len(found), np.inf)  # votes are counted exactly
+    return Expected(trace.winner, trace.passed, margin, network_of(case).decide(outcome).classes, lead)
 
 
 def learned(ran, network, dtype=np.float32):

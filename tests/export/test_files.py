@@ -10,10 +10,13 @@ import pytest
 from tests.export.cases import STRICT
 from timesurf import Full, Network, Tile, Window, cli, export
 from timesurf.datasets import sentences
+from timesurf.engines import Parameters
 from timesurf.errors import SettingError
+from timesurf.events import Recordings
 from timesurf.export import check, cost, ctext
 from timesurf.export.compiled import build
 from timesurf.io import npz
+from timesurf.rule import Rule
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +119,27 @@ def test_compare_finds_agreement_and_a_wrong_export(network, any_cc):
     assert result["passed"] > 0.999
     assert min(result["winners"]) > 0.999
     assert result["recording_accuracy"] == result["network_recording_accuracy"]
+    figures = network.evaluate(events)
+    for name in check.FIGURES:
+        assert result[f"network_{name}"] == figures[name]
+        assert result[name] == pytest.approx(figures[name], abs=2e-3)
     other = network.twin(network.snapshot())
     other.parameters[0].thresholds[:] *= 0.5
     assert check.compare(export.prepared(other, "net"), network, events)["passed"] < 0.9
+
+
+def test_accuracies_are_by_evidence_where_that_decides(any_cc):
+    """Two events for a by a little, one for b by far: votes say a, evidence says b."""
+    network = Network([Full(tau=1.0)], (2,), 1, ["a", "b"], rule=Rule(last="delta", temperature=5.0))
+    network.parameters = Parameters.of([np.array([[0.55, 0.0], [0.5, 0.3]])[:, :, None]], [np.full(2, np.inf)])
+    events = Recordings([[0, 0, 1]], [0, 1000, 2000], offsets=[0, 3], field=(2,), labels=["b"])
+    for numbers in export.NUMBERS:
+        result = check.compare(export.prepared(network, "net", numbers=numbers), network, events)
+        assert result["decides"] == "evidence"
+        assert result["recording_accuracy"] == result["network_recording_accuracy"] == 1
+        assert result["event_accuracy"] == pytest.approx(1 / 3)
+    network.decides = "votes"
+    assert check.compare(export.prepared(network, "net"), network, events)["recording_accuracy"] == 0
 
 
 def test_the_command_writes_checks_and_reports(network, any_cc, tmp_path, monkeypatch, capsys):

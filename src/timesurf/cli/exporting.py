@@ -68,13 +68,15 @@ def export(
 
 def _shown(result: dict[str, Any]) -> Table:
     """The comparison as a table."""
+    from timesurf.export.check import FIGURES
+
+    by = result["decides"]
     table = Table("", "C", "network", title="Exported C beside the network")
     for column in table.columns[1:]:
         column.justify = "right"
-    if "recording_accuracy" in result:
-        accuracies = result["recording_accuracy"], result["network_recording_accuracy"]
-        table.add_row("recording accuracy", *(f"{share:.2%}" for share in accuracies))
-    table.add_row("events kept", f"{result['kept']:.2%}", f"{result['network_kept']:.2%}")
+    for figure, words in zip(FIGURES, (f"recording accuracy, by {by}", "event accuracy", "events kept"), strict=True):
+        if figure in result:
+            table.add_row(words, f"{result[figure]:.2%}", f"{result[f'network_{figure}']:.2%}")
     table.add_row("same decisions", f"{result['decisions']:.2%}", "")
     table.add_row("same events passed", f"{result['passed']:.3%}", "")
     table.add_row("same winners by layer", ", ".join(f"{share:.3%}" for share in result["winners"]), "")

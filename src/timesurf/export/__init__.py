@@ -67,7 +67,10 @@ def prepared(
     usage = [None] * len(layers) if calibration is None else usages(network, layers, calibration)
     weights = [kind.weights(*about) for about in zip(layers, network.parameters, usage, strict=True)]
     preparation = str(network.preparation) if network.preparation.changes else ""
-    return Model(checked_name(name), tuple(map(str, network.classes)), layers, weights, kind, learning, preparation)
+    return Model(
+        checked_name(name), tuple(map(str, network.classes)), layers, weights, kind, learning, preparation,
+        network.rule.temperature if network.decides == "evidence" else 0.0,
+    )  # fmt: skip
 
 
 def write(model: Model, folder: str | Path) -> tuple[Path, Path]:

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from timesurf import metrics
+from timesurf.engines import Outcome
 from timesurf.events import Recordings
 from timesurf.export import cost, write
 from timesurf.export.compiled import PUSH, build, commands, compiler
@@ -19,7 +21,9 @@ from timesurf.export.model import Model
 from timesurf.inference import parts
 from timesurf.network import Network
 
+Array = NDArray[Any]
 _EVENTS_AT_ONCE = 1 << 18
+FIGURES = ("recording_accuracy", "event_accuracy", "kept")  # that C and network share
 CROSS = ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")
 
 
@@ -47,15 +51,16 @@ def compare(
     -------
     dict
         "winners" (one share per layer: events that reached the layer in both, with the same unit), "passed" (events
-        that the same layers let pass), "decisions" (recordings with the same decision), "recording_accuracy" and
-        "network_recording_accuracy" where there are labels, "kept", "network_kept", "events_per_second" (one core of
-        this machine), "ram" and "constants" (bytes), "code" (bytes of instructions on a Cortex-M4; None where
-        arm-none-eabi-gcc is missing).
+        that the same layers let pass), "decides" (by votes or evidence, both in the same way), "decisions" (recordings
+        with the same decision), "kept" and, where there are labels, "recording_accuracy" and "event_accuracy" of the
+        C, computed as `Network.evaluate` does, the network's own under the same names after "network_",
+        "events_per_second" (one core of this machine), "ram" and "constants" (bytes), "code" (bytes of instructions on
+        a Cortex-M4; None where arm-none-eabi-gcc is missing).
     """
     layers = len(model.plans)
     same, both = np.zeros(layers), np.zeros(layers)
-    agreed = seconds = output = 0.0
-    ours, theirs = [], []
+    agreed = seconds = 0.0
+    ours, theirs, decisions = [], [], []
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         write(model, folder)
@@ -71,29 +76,38 @@ def compare(
             same += (reached & (fired == trace.winner)).sum(axis=0)
             both += reached.sum(axis=0)
             agreed += (passed == trace.passed).sum()
-            output += (passed == layers).sum()
             seconds += ran.seconds
-            ours.append(ran.code[decided])
+            ours.append(_outcome(network, some, passed, ran.code[pushed]))
             theirs.append(network.infer(some))
+            decisions.append(ran.code[decided])
             progress(min(part.stop, len(recordings)), len(recordings))
         code = code_size(model, folder)
     events = max(int(recordings.counts.sum()), 1)
-    expected = metrics.decide(np.concatenate([outcome.votes for outcome in theirs])).classes
-    found = np.concatenate(ours)
-    kept = sum(int(outcome.kept[:, -1].sum()) for outcome in theirs)
+    mine, right = Outcome.joined(ours), Outcome.joined(theirs)
+    found, expected = np.concatenate(decisions), network.decide(right).classes
     result = {
-        "recordings": len(recordings), "events": int(recordings.counts.sum()),
-        "winners": (same / np.maximum(both, 1)).tolist(), "passed": agreed / events,
-        "decisions": float((found == expected).mean()), "kept": output / events, "network_kept": kept / events,
-        "events_per_second": events / max(seconds, 1e-9), "ram": cost.ram(model), "constants": cost.constants(model),
-        "code": code, "compiler": Path(compiler()).name,
+        "recordings": len(recordings), "events": int(recordings.counts.sum()), "decides": model.decides,
+        "winners": (same / np.maximum(both, 1)).tolist(), "passed": float(agreed / events),
+        "decisions": float((found == expected).mean()), "events_per_second": events / max(seconds, 1e-9),
+        "ram": cost.ram(model), "constants": cost.constants(model), "code": code, "compiler": Path(compiler()).name,
     }  # fmt: skip
     label = None if recordings.labels is None else network.class_numbers(recordings)
-    if label is not None and (label >= 0).any():
-        known = label >= 0
-        result["recording_accuracy"] = float((found == label)[known].mean())
-        result["network_recording_accuracy"] = float((expected == label)[known].mean())
+    for prefix, outcome in (("", mine), ("network_", right)):
+        figures = metrics.summary(outcome, label)
+        if "recording_accuracy" in figures and outcome is mine and label is not None:
+            figures["recording_accuracy"] = float((found == label)[label >= 0].mean())  # by its own decisions
+        result |= {f"{prefix}{name}": figures[name] for name in FIGURES if name in figures}
     return result
+
+
+def _outcome(network: Network, recordings: Recordings, passed: Array, voted: Array) -> Outcome:
+    """What the C let pass and voted for, counted as engines do."""
+    outcome = Outcome.blank(network.stages, recordings.counts)
+    of = np.repeat(np.arange(len(recordings)), recordings.counts)
+    for k in range(len(network.stages)):
+        outcome.kept[:, k] = np.bincount(of[passed > k], minlength=len(recordings))
+    np.add.at(outcome.votes, (of[voted >= 0], voted[voted >= 0]), 1)
+    return outcome
 
 
 def code_size(model: Model, folder: Path) -> int | None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from timesurf.errors import MissingEngineError, TimesurfError
 from timesurf.events import Recordings
 from timesurf.export.ctext import filled
+from timesurf.export.evidence import BITS
 from timesurf.export.model import Model
 
 Array = NDArray[Any]
@@ -32,6 +33,7 @@ class Ran(NamedTuple):
     seconds: float  # of processor time
     ram: int  # bytes of the struct
     learned: bytes  # what a network that learns ended with
+    evidence: Array  # (classes,) that it ended with, if that decides
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class Program:
 
     path: Path
     layers: int
+    weighs: int = 0  # classes, if evidence decides
 
     def run(self, commands: Array, timeout: float | None = None) -> Ran:
         """Run commands, made by `commands` or by hand."""
@@ -52,7 +55,11 @@ class Program:
         seconds, ram = found.stderr.split()[:2]
         width = (2 + self.layers) * len(commands)
         rows = np.frombuffer(found.stdout, np.int32, width).reshape(len(commands), -1)
-        return Ran(rows[:, 0], rows[:, 1], rows[:, 2:], float(seconds), int(ram), found.stdout[4 * width :])
+        ended = len(found.stdout) - 8 * self.weighs
+        evidence = np.frombuffer(found.stdout[ended:], np.int64) * (np.log(2) / 2**BITS)
+        return Ran(
+            rows[:, 0], rows[:, 1], rows[:, 2:], float(seconds), int(ram), found.stdout[4 * width : ended], evidence
+        )
 
 
 def compiler() -> str:
@@ -90,6 +97,8 @@ def build(model: Model, folder: Path, options: Sequence[str] = ("-O2",), cc: str
         learning = filled("host_learning.c", **names)
         saved = f"static uint8_t saved[{names['NAME']}_LEARNED_BYTES];\n"
         ending = f"    {model.name}_save(&net, saved);\n    fwrite(saved, 1, sizeof saved, stdout);\n"
+    if model.temperature:
+        ending += "    fwrite(net.evidence, 1, sizeof net.evidence, stdout);\n"
     host.write_text(filled("host.c", **names, learning=learning, saved=saved, ending=ending), encoding="ascii")
     program = folder / (f"{model.name}_host" + (".exe" if os.name == "nt" else ""))
     sources = [folder / f"{model.name}.c", host]
@@ -97,7 +106,7 @@ def build(model: Model, folder: Path, options: Sequence[str] = ("-O2",), cc: str
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     if found.returncode != 0:
         raise TimesurfError(f"{command[0]} does not compile the export: {found.stderr[-2000:]}")
-    return Program(program, len(model.plans))
+    return Program(program, len(model.plans), len(model.classes) if model.temperature else 0)
 
 
 def commands(recordings: Recordings, label: Array | None = None, kind: int = PUSH) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ from timesurf.export.model import SIZES, Model
 # gcc 12 -O2 for a Cortex-M4 (docs/howto/microcontroller.md).
 RATES = {"float32": (28, 4.1, 9), "int16": (36, 4.4, 12), "int8": (36, 3.6, 9)}
 OVERHEAD = 120
+PER_LOGARITHM = 70  # likewise; a class of evidence takes one
 
 
 def ram(model: Model) -> int:
@@ -21,7 +22,8 @@ def ram(model: Model) -> int:
 def stack(model: Model) -> int:
     """Bytes of the largest frame, with room for what is called from it."""
     written = [plan.entries for plan in model.plans if not plan.running and model.learning is None]
-    return 256 + 6 * max(written, default=0)
+    shares = 4 * len(model.classes) if model.temperature else 0
+    return 256 + shares + 6 * max(written, default=0)
 
 
 def constants(model: Model) -> int:
@@ -37,6 +39,10 @@ def per_event(model: Model) -> list[str]:
     for plan in model.plans:
         decays, adds = (2, 2 * plan.units) if plan.running else (plan.entries, plan.entries * plan.units)
         lines.append(f"layer {plan.number}: {decays:,} decays and {adds:,} multiply-adds")
+    if model.temperature:
+        lines.append(
+            f"evidence of an output event: {model.plans[-1].units:,} decays, {len(model.classes):,} logarithms"
+        )
     if model.learning:
         moved = sum(plan.entries for plan in model.plans)
         lines.append(f"learning from an event that passes all layers: {moved:,} multiply-adds more")
@@ -55,6 +61,8 @@ def instructions(model: Model) -> int:
     for plan in model.plans:
         total += plan.units * per_unit
         total += 150 if plan.running else plan.entries * per_decay + plan.entries * plan.units * per_add
+    if model.temperature:
+        total += model.plans[-1].units * per_decay + len(model.classes) * PER_LOGARITHM
     return int(round(total, -2))
 
 

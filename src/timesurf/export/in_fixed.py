@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from timesurf.engines import Units
+from timesurf.export import evidence
 from timesurf.export.ctext import array, filled
 from timesurf.export.layer_text import described, written
 from timesurf.export.model import Model
@@ -34,13 +35,14 @@ class Fixed:
         """The decays that the layers need."""
         powers = np.rint(2.0 ** (np.arange(129) / 128) * 2**_POINT).astype(np.int64)
         decay = filled("decay_fixed.c", powers=array(powers))
-        return [decay, *([filled("faded_fixed.c")] if any(not plan.running for plan in model.plans) else [])]
+        fades = model.temperature or any(not plan.running for plan in model.plans)
+        return [decay, *([filled("faded_fixed.c")] if fades else [])]
 
     def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
         """C of a layer."""
         scale, bits, k = weights.scale, weights.bits, plan.number
         scales = f"\n   Centroids are in units of 1/{scale}, surfaces in units of 1/{2**bits}."
-        values = described(model.name, plan, weights) | {"weight": f"int{self.width}_t", "scales": scales}
+        values = described(model, plan, weights) | {"weight": f"int{self.width}_t", "scales": scales}
         tick, point = rate(plan.stage.tau), values["point"]
         if plan.running:
             return filled(
@@ -58,3 +60,7 @@ class Fixed:
         }  # fmt: skip
         accept = f"(int64_t)energy * {scale} - (int64_t)best * {2 ** (bits + 1)} < limits{k}[fired]"
         return written(plan, weights, values, "uint32_t" if self.width == 8 else "uint64_t", "int64_t", accept)
+
+    def evidence(self, model: Model) -> str:
+        """C of what an output event says about every class."""
+        return evidence.in_fixed(model)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from timesurf.engines import Units
+from timesurf.export import evidence
 from timesurf.export.ctext import array, filled, number
 from timesurf.export.layer_text import described, written
 from timesurf.export.model import Model
@@ -33,7 +34,7 @@ class Float32:
 
     def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
         """C of a layer."""
-        values = described(model.name, plan, weights) | {"weight": "float", "scales": ""}
+        values = described(model, plan, weights) | {"weight": "float", "scales": ""}
         if plan.running:
             shift = f"halved(halvings - (uint32_t)(phase >> {values['point']}))"
             return filled(
@@ -48,6 +49,10 @@ class Float32:
         }  # fmt: skip
         accept = f"energy - 2.0f * best < limits{plan.number}[fired]"
         return written(plan, weights, values, "float", "float", accept)
+
+    def evidence(self, model: Model) -> str:
+        """C of what an output event says about every class."""
+        return evidence.in_float(model, "scores", 2.0)
 
 
 def decay() -> str:

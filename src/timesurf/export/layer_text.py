@@ -7,18 +7,22 @@ from typing import Any
 import numpy as np
 
 from timesurf.export.ctext import array, filled
+from timesurf.export.model import Model
 from timesurf.export.plan import LayerPlan, point
 from timesurf.export.weights import Weights
 
 
-def described(name: str, plan: LayerPlan, weights: Weights) -> dict[str, Any]:
-    """Values of the names in the templates that follow from the layer alone."""
+def described(model: Model, plan: LayerPlan, weights: Weights) -> dict[str, Any]:
+    """Values of the names in the templates that follow from the layer and its place in the network alone."""
+    lanes = weights.centroids.shape[-1]
+    keep = "n->scores[u] = score;" if plan.running else f"    n->scores[g * {lanes}u + u] = -sum[u];"
     return {
-        "name": name, "k": plan.number, "index": plan.number - 1, "about": plan.stage, "entries": plan.entries,
+        "name": model.name, "k": plan.number, "index": plan.number - 1, "about": plan.stage, "entries": plan.entries,
         "units": plan.units, "arguments": plan.arguments, "limit": plan.limit, "point": point(plan.stage.tau),
         "centroids": array(weights.centroids), "half": array(weights.half), "padded": len(weights.half),
-        "groups": len(weights.centroids), "lanes": weights.centroids.shape[-1], "begin": plan.begin, "own": plan.own,
+        "groups": len(weights.centroids), "lanes": lanes, "begin": plan.begin, "own": plan.own,
         "blocks": plan.blocks, "block": plan.block, "rows": len(plan.runs), "row": plan.row, "sum": weights.sum,
+        "keep": f"\n        {keep}" if model.weighs(plan) else "",
     }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from timesurf.engines import Parameters, Units
 from timesurf.errors import SettingError
+from timesurf.export import evidence
 from timesurf.export.ctext import array, filled, number
 from timesurf.export.in_float import decay
 from timesurf.export.layer_text import constant, described, runs
@@ -68,12 +69,16 @@ class Learning:
         if mask.any() and not mask.all():
             frozen = constant(f"uint8_t frozen{k}", mask.astype(np.uint8), "units that never change")
         run = f"runs{k}[m]" if len(plan.runs) > 1 else "0u"
-        values = described(model.name, plan, weights) | {
+        values = described(model, plan, weights) | {
             "rate": number(np.float64(math.log2(math.e) / plan.stage.tau).astype(self.name))
         }
         return self.typed(
             filled("learning_layer.c", **values, size=plan.units * plan.entries, frozen=runs(plan) + frozen, run=run)
         )
+
+    def evidence(self, model: Model) -> str:
+        """C of what an output event says about every class."""
+        return self.typed(evidence.in_float(model, f"apart{len(model.plans)}", 1.0))
 
     def fields(self, model: Model) -> list[Field]:
         """Further members of the struct: what is learned, and what the rule remembers."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from timesurf.engines import Units
 from timesurf.export.plan import COORDINATES, LayerPlan, limit
 from timesurf.export.weights import Weights
+from timesurf.rule import DOUBT
 
 if TYPE_CHECKING:
     from timesurf.export.learning import Learning
@@ -36,6 +37,9 @@ class Numbers(Protocol):
     def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
         """C of a layer."""
 
+    def evidence(self, model: Model) -> str:
+        """C of what an output event says about every class."""
+
 
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -48,6 +52,7 @@ class Model:
     numbers: Numbers
     learning: Learning | None = None  # the numbers of C that learns
     preparation: str = ""  # of events, before the network sees them; empty: none
+    temperature: float = 0.0  # of the shares that evidence is summed from; 0: votes decide
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -58,6 +63,27 @@ class Model:
     def sizes(self) -> tuple[int, ...]:
         """Of the field, then how many polarities."""
         return (*self.plans[0].stage.field, self.plans[0].stage.polarities)
+
+    @property
+    def decides(self) -> str:
+        """Member of the struct that decides."""
+        return "evidence" if self.temperature else "votes"
+
+    @property
+    def score(self) -> str:
+        """C type of the last layer's scores."""
+        weights = self.weights[-1]
+        return "int64_t" if self.plans[-1].running and weights.sum != "float" else weights.sum
+
+    @property
+    def unit_class(self) -> str:
+        """C of the class of a unit of the last layer, after its number."""
+        per_class = self.plans[-1].stage.units_per_class
+        return "" if per_class == 1 else f" / {per_class}u"
+
+    def weighs(self, plan: LayerPlan) -> bool:
+        """Whether this layer's scores become evidence."""
+        return self.temperature > 0 and plan.number == len(self.plans)
 
     @property
     def start(self) -> int:
@@ -81,6 +107,12 @@ class Model:
             ("uint32_t", "clock", 0, "us, on the network's own clock"),
             ("uint32_t", "latest", 0, "t of the latest event"),
         ]
+        if self.temperature:
+            found.append(
+                ("int64_t", "evidence", len(self.classes), f"sum of log2(share of a class + {DOUBT:g}), times 2^20")
+            )
+        if self.temperature and not self.learning:
+            found.append((self.score, "scores", len(self.weights[-1].half), "latest event: scores of the last layer"))
         for plan, weights in zip(self.plans, self.weights, strict=True):
             k, stage = plan.number, plan.stage
             found.append(("uint32_t", f"context{k}", plan.context, f"layer {k}: when each of its inputs last fired"))

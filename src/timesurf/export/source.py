@@ -10,6 +10,8 @@ from timesurf.export import cost
 from timesurf.export.ctext import comment, filled, string
 from timesurf.export.model import Model
 
+_DECIDED = {"votes": "most votes", "evidence": "most evidence"}  # how a decision is described
+
 
 @dataclass(frozen=True, slots=True)
 class Texts:
@@ -27,7 +29,8 @@ def texts(model: Model) -> Texts:
 def _source(model: Model) -> str:
     layers = (model.numbers.layer(model, *layer) for layer in zip(model.plans, model.weights, strict=True))
     rule = [model.learning.rule_text(model)] if model.learning else []
-    parts = [*model.numbers.helpers(model), *layers, *rule, _clock(model), _api(model)]
+    evidence = [model.numbers.evidence(model)] if model.temperature else []
+    parts = [*model.numbers.helpers(model), *layers, *evidence, *rule, _clock(model), _api(model)]
     return filled(
         "source.c", title=title(model), version=__version__, name=model.name,
         parts="\n".join(part.rstrip("\n") + "\n" for part in parts).rstrip("\n"),
@@ -51,8 +54,6 @@ def _clock(model: Model) -> str:
 
 
 def _api(model: Model) -> str:
-    top = model.plans[-1].stage
-    per_class = "" if top.units_per_class == 1 else f" / {top.units_per_class}u"
     names = (*model.coordinates, "p")
     values = {
         "name": model.name, "NAME": model.name.upper(), "signature": signature(model),
@@ -60,7 +61,8 @@ def _api(model: Model) -> str:
     }  # fmt: skip
     return filled(
         "api.c", **values, route=_indented(_route(model), 4), arguments=model.plans[0].arguments,
-        last=len(model.plans) - 1, per_class=per_class,
+        last=len(model.plans) - 1, per_class=model.unit_class, decides=model.decides,
+        weigh="    weigh(n);\n" if model.temperature else "",
         outside=" || ".join(f"{x} < 0 || {x} >= {n}" for x, n in zip(names, model.sizes, strict=True)),
         push=(model.learning.api(model, values) if model.learning else filled("push.c", **values)).rstrip("\n"),
         reset=_indented(_reset(model), 4), init=_indented([*_first(model), f"{model.name}_reset(n);"], 4),
@@ -115,7 +117,7 @@ def _header(model: Model) -> str:
         preparation=_preparation(model),
         ram=f"{cost.ram(model):,}", stack=f"{cost.stack(model):,}", flash=f"{cost.constants(model):,}",
         cost="\n".join(f"           {line}" for line in cost.per_event(model)), clock_cost=_clock_cost(model),
-        arithmetic=model.numbers.needs, plain_names=", ".join([*names, "p", "t"]),
+        arithmetic=model.numbers.needs, decided=_DECIDED[model.decides], plain_names=", ".join([*names, "p", "t"]),
         example_read=", &".join([*names, "p", "t"]), classes=len(model.classes), layers=len(model.plans),
         fields="\n".join(_fields(model)), place=place, most_p=model.sizes[-1] - 1, signature=signature(model),
         **_learning(model),

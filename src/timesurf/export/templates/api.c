@@ -7,7 +7,7 @@ ${route}
     voted = n->fired[${last}]${per_class};
     if (n->votes[voted] < UINT32_MAX)
         n->votes[voted]++;
-    return (int32_t)voted;
+${weigh}    return (int32_t)voted;
 }
 
 /* Check an event and set the clock: 0, or why it is refused. */
@@ -22,11 +22,13 @@ ${push}
 
 int32_t ${name}_decision(const ${name}_t *n)
 {
-    uint32_t c, most = 0;
-    for (c = 1; c < ${NAME}_CLASSES; c++)
-        if (n->votes[c] > n->votes[most])
+    uint32_t c, most = 0, some = n->votes[0];
+    for (c = 1; c < ${NAME}_CLASSES; c++) {
+        some |= n->votes[c];
+        if (n->${decides}[c] > n->${decides}[most])
             most = c;
-    return n->votes[most] > 0u ? (int32_t)most : ${NAME}_REJECTED;
+    }
+    return some > 0u ? (int32_t)most : ${NAME}_REJECTED;
 }
 
 void ${name}_reset(${name}_t *n)

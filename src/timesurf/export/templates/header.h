@@ -19,7 +19,7 @@ ${clock_cost}
            if (c >= 0)
                show(${name}_class_names[c]);                 one event's class
        }
-       int32_t decision = ${name}_decision(&net);            the class of most events so far, or -1
+       int32_t decision = ${name}_decision(&net);            the class with ${decided}, or -1
        ${name}_reset(&net);                                  before the next recording
 
    Times are microseconds in 32 bits and may wrap around. Between two events there may be up to 2^31 us (35 minutes);
@@ -55,7 +55,7 @@ void ${name}_init(${name}_t *n);
    ${NAME}_REJECTED, or a reason for refusing it. */
 int32_t ${name}_push(${name}_t *n, ${signature});
 
-/* The class with most votes since the last reset, the lowest of equals; ${NAME}_REJECTED where there is none. */
+/* The class with ${decided} since the last reset, the lowest of equals; ${NAME}_REJECTED where there is none. */
 int32_t ${name}_decision(const ${name}_t *n);
 
 /* Forget the events, as before each recording${reset_learns}. */

@@ -48,7 +48,7 @@ static int layer${k}(${name}_t *n, ${arguments})
     *T = n->clock;
     enter${k}(n, block, entry, halvings, (${change})(level - before));
     for (u = 0; u < ${units}u; u++) {
-        const ${score} score = ${scored} - dots[u];
+        const ${score} score = ${scored} - dots[u];${keep}
         if (score < best) {
             best = score;
             fired = u;

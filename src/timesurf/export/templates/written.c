@@ -27,7 +27,7 @@ ${gather}
             const ${sum} v = ts[m];
 ${multiply}
         }
-        for (u = 0; u < ${lanes}u; u++) {
+        for (u = 0; u < ${lanes}u; u++) {${keep}
             if (sum[u] > best) {
                 best = sum[u];
                 fired = g * ${lanes}u + u;
