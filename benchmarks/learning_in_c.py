@@ -1,9 +1,10 @@
 """Exported C that learns, beside the online engine: how far apart their parameters end after recordings of sentences.
 
-Run: python benchmarks/learning_in_c.py [RECORDINGS]
+Run: python benchmarks/learning_in_c.py [RECORDINGS [NETWORKS]]
 
-Once from an untrained start, once from a network that has learned for six passes; in float32 and in float64. The last
-row is the engine beside itself, from a start that differs by 1e-7.
+From an untrained start, and from a network that has learned for six passes: C in float32 and in float64, and the engine
+with precision float32, all beside the engine in float64; then that engine beside itself, from a start that differs by
+1e-7.
 """
 
 import sys
@@ -31,9 +32,11 @@ def in_c(network, recordings, numbers):
         at += size
 
 
-def by_engine(network, recordings):
+def by_engine(network, recordings, precision="float64"):
     """The same by the online engine."""
-    for units in network.twin(network.snapshot()).partial_fit(recordings).parameters:
+    twin = network.twin(network.snapshot())
+    twin.precision = precision
+    for units in twin.partial_fit(recordings).parameters:
         yield units.centroids.ravel()
         yield units.thresholds
 
@@ -44,19 +47,28 @@ def apart(one, other):
     return max(float(np.abs(a[both] - b[both]).max(initial=0)) for a, b, both in pairs)
 
 
-def main(number=1000):
-    recordings, preset = sentences.make(number, seed=0), presets.SENTENCES
-    fresh = preset.network(recordings, recordings.classes, 0).start(recordings, **preset.starting())
-    trained = preset.network(recordings, recordings.classes, 0).fit(recordings, **preset.training())
-    for what, network in (("untrained", fresh), ("trained", trained)):
-        right = list(by_engine(network, recordings))
-        for numbers in ("float32", "float64"):
-            print(f"{what}, {numbers}: {apart(in_c(network, recordings, numbers), right):.1e}", flush=True)
-    right = list(by_engine(fresh, recordings))
-    rng = np.random.default_rng(0)
-    for units in fresh.parameters:
+def shifted(network):
+    """The same network, each of its centroids by 1e-7 away."""
+    twin, rng = network.twin(network.snapshot()), np.random.default_rng(0)
+    for units in twin.parameters:
         units.centroids *= 1 + 1e-7 * rng.standard_normal(units.centroids.shape)
-    print(f"untrained, the engine from a start that differs by 1e-7: {apart(by_engine(fresh, recordings), right):.1e}")
+    return twin
+
+
+def main(number=1000, networks=4):
+    recordings, preset = sentences.make(number, seed=0), presets.SENTENCES
+    print("network             C float32  C float64  engine float32  engine, start 1e-7 away")
+    for seed in range(networks):
+        fresh = preset.network(recordings, recordings.classes, seed).start(recordings, **preset.starting())
+        trained = preset.network(recordings, recordings.classes, seed).fit(recordings, **preset.training())
+        for what, network in (("untrained", fresh), ("trained", trained)):
+            right = list(by_engine(network, recordings))
+            ends = (
+                in_c(network, recordings, "float32"), in_c(network, recordings, "float64"),
+                by_engine(network, recordings, "float32"), by_engine(shifted(network), recordings),
+            )  # fmt: skip
+            c32, c64, engine32, beside = (apart(end, right) for end in ends)
+            print(f"{seed + 1}, {what:<9}       {c32:10.1e} {c64:10.1e} {engine32:15.1e} {beside:24.1e}", flush=True)
 
 
 if __name__ == "__main__":

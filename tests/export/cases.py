@@ -75,4 +75,4 @@ def learned(ran, network, dtype=np.float32):
         centroids = numbers[at : at + units.centroids.size].reshape(units.centroids.shape)
         at += units.centroids.size
         yield centroids, numbers[at : at + len(units.thresholds)]
-        at += 2 * len(units.thresholds)  # what rounding took from them follows
+        at += 2 * len(units.thresholds) + units.centroids.size  # what rounding took from both follows

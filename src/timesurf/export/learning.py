@@ -88,7 +88,7 @@ class Learning:
             found += [
                 ("float", f"centroids{k}", plan.units * plan.entries, f"layer {k}, learned"),
                 ("float", f"thresholds{k}", plan.units, f"layer {k}, learned; 3e38: none"),
-                ("float", f"lost{k}", plan.units, f"layer {k}: what rounding took from its thresholds"),
+                ("float", f"lost{k}", _learned(plan), f"layer {k}: what rounding took from both"),
                 ("float", f"ts{k}", plan.entries, f"layer {k}: surface of the latest event"),
                 ("float", f"apart{k}", plan.units, f"layer {k}: squared distance of its units from it"),
             ]
@@ -151,10 +151,11 @@ class Learning:
             learn.append(f"gain = rate[{i}][0] * dS[{above}] + rate[{i}][1] * S[{above}];")
             unless = f"if (!frozen{k}[n->fired[{i}]])\n        " if mask.any() else ""
             learn.append(
-                f"{unless}approach(n->centroids{k} + n->fired[{i}] * {plan.entries}u, n->ts{k}, {plan.entries}u, gain);"
+                f"{unless}approach(n->centroids{k} + n->fired[{i}] * {plan.entries}u, n->lost{k} + n->fired[{i}] * "
+                f"{plan.entries}u, n->ts{k}, {plan.entries}u, gain);"
             )
-            learn.append(f"adjust(n->thresholds{k}, n->lost{k}, n->apart{k}, {frozen}, {plan.units}u, n->fired[{i}],")
-            learn.append(f"    S[{above}], dS[{above}], rate[{i}]);")
+            learn.append(f"adjust(n->thresholds{k}, n->lost{k} + {plan.units * plan.entries}, n->apart{k}, {frozen},")
+            learn.append(f"    {plan.units}u, n->fired[{i}], S[{above}], dS[{above}], rate[{i}]);")
         text = filled(
             "learning_rule.c", name=model.name, NAME=model.name.upper(),
             rates=array(np.array(columns, self.name)), judge=_lines(judge), learn=_lines(learn),
@@ -179,13 +180,18 @@ class Learning:
             for what, size in (
                 ("centroids", plan.units * plan.entries),
                 ("thresholds", plan.units),
-                ("lost", plan.units),
+                ("lost", _learned(plan)),
             )
         ]
 
     def learned_bytes(self, model: Model) -> int:
         """Bytes of a save: which network, what was learned, a checksum."""
         return 8 + np.dtype(self.name).itemsize * sum(size for _, size in self.learned(model))
+
+
+def _learned(plan: LayerPlan) -> int:
+    """Numbers that a layer learns: centroids and thresholds."""
+    return plan.units * (plan.entries + 1)
 
 
 def _lines(lines: list[str]) -> str:

@@ -31,12 +31,20 @@ static void judged(float sign, float density, float *previous, float *S, float *
     previous[1] = density;
 }
 
+/* value += by, with what rounding lost in `lost`: steps are far smaller than what they change, and would be rounded away. */
+static void add(float *value, float *lost, float by)
+{
+    const volatile float wanted = by + *lost, sum = *value + wanted, added = sum - *value;
+    *lost = wanted - added;
+    *value = sum;
+}
+
 /* c += gain (ts - c) */
-static void approach(float *c, const float *ts, uint32_t entries, float gain)
+static void approach(float *c, float *lost, const float *ts, uint32_t entries, float gain)
 {
     uint32_t i;
     for (i = 0; i < entries; i++)
-        c[i] += gain * (ts[i] - c[i]);
+        add(c + i, lost + i, gain * (ts[i] - c[i]));
 }
 
 /* How much a surface so far away moves a threshold: exp(-away / d), with rate = log2(e) / d. */
@@ -45,18 +53,6 @@ static float near(float away, float rate)
     const float x = away > 0.0f ? away * rate : 0.0f;
     const uint32_t whole = x < 31.0f ? (uint32_t)x : 31u;
     return x < 31.0f ? fall(x - (float)whole) * halved(whole) : 0.0f;
-}
-
-/* th += by, with what rounding lost in `lost`: steps are far smaller than thresholds, and would be rounded away. */
-static void add(float *th, float *lost, float by)
-{
-    const volatile float wanted = by + *lost, sum = *th + wanted, added = sum - *th;
-    *lost = wanted - added;
-    *th = sum;
-    if (sum < 0.0f) {
-        *th = 0.0f;
-        *lost = 0.0f;
-    }
 }
 
 /* Steps of a layer's thresholds. */
@@ -74,6 +70,10 @@ static void adjust(float *th, float *lost, const float *apart, const uint8_t *fr
         if (u == fired || (competes && apart[u] < th[u] * th[u])) {
             const float by = gain * near(${away}, rates[4]);
             add(th + u, lost + u, u == fired ? by : -by);
+            if (th[u] < 0.0f) {
+                th[u] = 0.0f;
+                lost[u] = 0.0f;
+            }
         }
     }
 }
