@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.export.cases import expected, network_of, run
 from tests.random_networks import cases
+
 from timesurf.engines import pack
 from timesurf.events import Recordings
 
