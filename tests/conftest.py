@@ -1,5 +1,6 @@
 import os
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,22 @@ def _interrupts():
         signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def timesurf(monkeypatch, capsys):
+    """Run the command line in this process: exit code, and what it printed."""
+
+    from timesurf import cli
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["timesurf", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        printed = capsys.readouterr()
+        return int(end.value.code or 0), " ".join((printed.out + printed.err).split())
+
+    return run
 
 
 @pytest.fixture

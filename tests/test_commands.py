@@ -4,31 +4,16 @@ import csv
 import json
 import os
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 
-from timesurf import Network, cli
+from timesurf import Network
 from timesurf.bench import workloads
 from timesurf.datasets import sentences
 from timesurf.io import npz
 
 QUICK = ["--preset", "sentences", "--passes", "1", "--alpha", "3e-3", "--gamma", "3e-3"]
-
-
-@pytest.fixture
-def timesurf(monkeypatch, capsys):
-    """Run the command line in this process: exit code, and what it printed."""
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["timesurf", *map(str, words)])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        printed = capsys.readouterr()
-        return int(end.value.code or 0), " ".join((printed.out + printed.err).split())
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from timesurf import EventError, Full, Network, Recordings, SettingError, transforms
+from timesurf.engines import Parameters
+from timesurf.errors import ModelFileError
 from timesurf.io import npz
 from timesurf.transforms import filters, preparation
 from timesurf.transforms.parts import in_stretches
@@ -294,3 +296,28 @@ def test_sensors_that_one_factor_leads_from():
     for half in (Preparation(field=(4, 4)), Preparation(polarities=2)):
         with pytest.raises(SettingError, match="size of the sensor"):
             half.stream()
+
+
+@pytest.mark.parametrize(
+    ("how", "field", "polarities"),
+    [
+        ({"field": (10, 8), "crop": (6, 4), "downsample": 2}, (3, 2), 2),
+        ({"crop": (6, 4), "polarity": "merge"}, (6, 4), 1),
+        ({"field": (10, 8), "polarities": 2, "polarity": "on", "denoise": "1 ms"}, (10, 8), 1),
+        ({"downsample": 3}, (4, 4), 2),
+    ],
+)
+def test_a_model_file_whose_preparation_leads_elsewhere_is_refused(how, field, polarities, tmp_path):
+    def saved(field, polarities):
+        network = Network([Full(tau=1000)], field, polarities, ["a"], preparation=Preparation(**how))
+        network.parameters = Parameters.of([np.zeros((1, *field, polarities))], [np.full(1, np.inf)])
+        network.save(tmp_path / "m.tsf")
+        return Network.load(tmp_path / "m.tsf").preparation
+
+    assert saved(field, polarities) == Preparation(**how)
+    if "crop" in how or "field" in how:
+        with pytest.raises(ModelFileError, match=rf"leads from .* to a field of {field[0]}x{field[1]} "):
+            saved((field[0] + 1, field[1]), polarities)
+    if "polarity" in how:
+        with pytest.raises(ModelFileError, match=r"polarities: 1; the network takes .* with 2"):
+            saved(field, 2)

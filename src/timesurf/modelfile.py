@@ -128,6 +128,7 @@ def checked(
         layers, field, polarities = (arguments[name] for name in ("layers", "field", "polarities"))
         stages = stack(layers, field, polarities, len(arguments["classes"]))
         arguments["rule"].per_layer(len(stages))
+        arguments["preparation"].check(stages[0].field, stages[0].polarities)
         kept = {
             "history": _history(about["history"]),
             "calibration": _calibration(about.get("calibration", {})),

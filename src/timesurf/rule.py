@@ -43,6 +43,7 @@ PerLayer = float | tuple[float, ...]  # one number for all layers, or one per la
 Kernel = Literal["border", "centre"]
 Last = Literal["sup3r", "delta"]
 SLACK = 1e-6  # S and dS this little below 0 count as 0: while one unit fires steadily dS is 0 up to rounding
+_LARGEST = 1e9  # of a rate: far beyond what learns anything, and far from where numbers end
 DOUBT = 1e-4  # added to a class's share before its logarithm is taken: one event never rules a class out
 RATES = ("alpha", "beta", "gamma", "delta", "d")
 
@@ -93,6 +94,8 @@ class Rule:
             for number in numbers:
                 if not isinstance(number, int | float | np.number) or not _finite(number):
                     raise SettingError(f"{name} = {value!r} must be a finite number, or one per layer.")
+                if abs(float(number)) > _LARGEST:
+                    raise SettingError(f"{name} = {value!r} must lie between -{_LARGEST:g} and {_LARGEST:g}.")
                 if name == "d" and number <= 0:
                     raise SettingError(f"d = {value!r} must be positive.")
             plain = tuple(map(float, numbers))

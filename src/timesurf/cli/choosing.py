@@ -17,16 +17,30 @@ class Chosen(NamedTuple):
 
     law: Any = None
     tuned: Any = None
+    given: tuple[str, ...] = ()  # what options say in its place, one line per choice
 
     @property
     def why(self) -> tuple[str, ...]:
         """The reasons, one line per choice."""
-        why: tuple[str, ...] = () if self.law is None else self.law.why
-        return why if self.tuned is None else (*why, self.tuned.why)
+        if self.law is None:
+            return ()
+        trains = any(line.startswith("training:") for line in self.given)
+        why = tuple(line for line in self.law.why if not (trains and line.startswith("training:")))
+        return (*why, *self.given, *(() if self.tuned is None else (self.tuned.why,)))
 
     def about(self) -> dict[str, Any]:
         """For the record of the run."""
         return {"why": self.why} | ({} if self.tuned is None else {"tuning": self.tuned.to_dict()})
+
+
+def check(given: dict[str, Any]) -> None:
+    """Refuse time constants and rates that are none, before any data is read."""
+    from timesurf.rule import RATES, Rule
+    from timesurf.times import microseconds
+
+    for tau in taus_of(given["taus"]) or ():
+        microseconds(tau, "taus")
+    Rule(**{name: given[name] for name in RATES if given[name] is not None})
 
 
 def settings(ctx: typer.Context, recordings: Any, engine: Any) -> tuple[Any, Chosen]:
@@ -54,11 +68,27 @@ def settings(ctx: typer.Context, recordings: Any, engine: Any) -> tuple[Any, Cho
         preset = named(given["preset"], len(recordings), units=units or 32, taus=taus)
     rates = {name: given[name] for name in RATES if given[name] is not None}
     others = {name: given[name] for name in ("passes", "batch_size", "keep") if given[name] is not None}
-    return replace(preset, rule=replace(preset.rule, **rates), **others), chosen
+    preset = replace(preset, rule=replace(preset.rule, **rates), **others)
+    chosen = chosen._replace(given=_instead(preset, recordings, bool(rates or others), given))
+    for line in chosen.why:
+        console.print(f"  {line}", highlight=False)
+    return preset, chosen
+
+
+def _instead(preset: Any, recordings: Any, trains: bool, given: dict[str, Any]) -> tuple[str, ...]:
+    """What options say in place of the data, one line per choice: how it trains, and what else was given."""
+    from timesurf.learning.law import training
+
+    lines = []
+    if trains:
+        alpha = preset.rule.per_layer(len(preset.layers))[-1, 0]
+        lines.append(training(alpha, preset.passes, int(recordings.labelled.sum()), preset.batch_size))
+    network = [f"--{name} {given[name]}" for name in ("units", "taus") if given[name] is not None]
+    return (*lines, *([f"given instead: {', '.join(network)}"] if network else []))
 
 
 def _by_data(recordings: Any, engine: Any, given: dict[str, Any]) -> tuple[Any, Chosen]:
-    """Settings from the recordings to learn from, tuned if that is wanted, and printed with the reasons."""
+    """Settings from the recordings to learn from, tuned if that is wanted."""
     from timesurf import tuning
     from timesurf.learning.law import LAW
     from timesurf.presets import for_data
@@ -80,7 +110,4 @@ def _by_data(recordings: Any, engine: Any, given: dict[str, Any]) -> tuple[Any, 
     with console.status("Choosing settings from the data ..."):
         knobs = LAW if tuned is None else tuned.knobs
         preset, law = for_data(recordings, engine=engine, seed=given["seed"], knobs=knobs)
-    chosen = Chosen(law, tuned)
-    for line in chosen.why:
-        console.print(f"  {line}", highlight=False)
-    return preset, chosen
+    return preset, Chosen(law, tuned)

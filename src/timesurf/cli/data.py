@@ -9,6 +9,7 @@ import typer
 
 from timesurf.cli.app import Data, Engine, Seed, Split, app, check_writable, console, counted
 from timesurf.cli.preparing import prepares
+from timesurf.cli.wording import count
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.transforms.preparation import Preparation
@@ -20,6 +21,23 @@ def load(what: str, split: str = "train", given: dict[str, Any] | None = None) -
 
     with console.status(f"Reading {what} ..."):
         return sources.load(what, split=split, field=(given or {}).get("field"))
+
+
+def load_to_learn(what: str, split: str, given: dict[str, Any]) -> Recordings:
+    """The same, to learn from: says what size of the sensor is taken where no file states it."""
+    from timesurf.io.formats import measuring
+
+    with measuring() as files:
+        recordings = load(what, split, given)
+    if files and "field" not in given:
+        one = files[0] if len(files) == 1 else f"{files[0]} and {count(len(files) - 1, 'other file')}"
+        size = " x ".join(map(str, recordings.field))
+        console.print(
+            f"{one} state{'s' * (len(files) == 1)} no size of the sensor: it is taken as {size}, the smallest that "
+            f"holds the events; --field {size.replace(' ', '')}, or what the sensor has, says it.",
+            highlight=False,
+        )
+    return recordings
 
 
 def load_test(what: str, split: str | None, given: dict[str, Any]) -> Recordings:

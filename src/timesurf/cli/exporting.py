@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Json, Model, Split, app, check_writable, console, counted, write_json
+from timesurf.cli.app import Json, Model, Split, app, check_writable, console, counted, say_next, write_json
 from timesurf.cli.data import load
 from timesurf.cli.preparing import fitted
 from timesurf.errors import SettingError
@@ -64,6 +64,11 @@ def export(
             result = checks.compare(made, network, recordings, progress=report)
         console.print(_shown(result), highlight=False)
         write_json(json_file, result | {"model": str(model), "data": check, "numbers": numbers})
+    else:
+        say_next(
+            f"timesurf export {model} --out {out} --check DATA", "compiles it here and compares it with the network"
+        )
+    say_next(f"read {header}", "says how to call it, and what it takes")
 
 
 def _shown(result: dict[str, Any]) -> Table:

@@ -8,7 +8,9 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
+from rich.text import Text
 
 from timesurf.cli import choosing
 from timesurf.cli.app import (
@@ -31,14 +33,16 @@ from timesurf.cli.app import (
     write_json,
 )
 from timesurf.cli.cutting import Every, Overlap, cut
-from timesurf.cli.data import load, needs_labels
+from timesurf.cli.data import load, load_to_learn, needs_labels
 from timesurf.cli.preparing import fitted, for_training, prepares
+from timesurf.cli.terminal import interrupted_when_ended
 from timesurf.cli.using import figures, shown
 from timesurf.cli.wording import count
 from timesurf.errors import SettingError
 from timesurf.storage import lock, toml
 from timesurf.storage.atomic import replacing
 
+_FEW, _FEW_PER_CLASS = 30, 3  # recordings below which what they decide is rough
 Out = Annotated[Path, typer.Option("--out", help="File to write the changed model to.", dir_okay=False)]
 
 
@@ -117,7 +121,8 @@ def train(
     run = run or Path(f"{model}.run")
     for path in (model, json_file, None if run.is_dir() else run):
         check_writable(path)
-    preparation, recordings = for_training(load(data, split, given), given, preset)
+    choosing.check(ctx.params)
+    preparation, recordings = for_training(load_to_learn(data, split, given), given, preset)
     needs_labels(recordings, data)
     pieces = cut(recordings, every, overlap)
     recordings = pieces.recordings
@@ -153,7 +158,7 @@ def _trained(network: Any, parts: Any, settings: Any, options: dict[str, Any], r
 
     stopped = False
     often = Checkpoints(run / "checkpoints", recordings=options["checkpoint_every"], minutes=options["minutes"])
-    with progress("training", 1, settings.start) as report:
+    with interrupted_when_ended(), progress("training", 1, settings.start) as report:
         try:
             network.fit(
                 parts.learn, **settings.training(), validation=parts.validation, if_diverged=options["if_diverged"],
@@ -197,6 +202,23 @@ def _show_split(parts: Any, validation: float, held_out: float, pieces: Any) -> 
     ]
     if lacking:
         console.print(f"Too few recordings per class to split: {', and '.join(lacking)}.", highlight=False)
+    _say_few(parts.validation, "choose the best pass and how sure decisions are")
+
+
+def _say_few(recordings: Any, decide: str) -> None:
+    """Say so if very few recordings decide something."""
+    if recordings is None:
+        return
+    names, numbers = np.unique(recordings.labels[recordings.labelled].astype(str), return_counts=True)
+    least = int(numbers.min(initial=_FEW))
+    if len(recordings) < _FEW or least < _FEW_PER_CLASS:
+        scarce = f", {least:,} of class {names[numbers.argmin()]}" if least < _FEW_PER_CLASS else ""
+        console.print(
+            Text(
+                f"Only {count(len(recordings), 'recording')}{scarce}, {decide}: on so few that is rough. A larger "
+                "--validation, or more recordings, make it more reliable."
+            )
+        )
 
 
 def _finished(network: Any, parts: Any, about: dict[str, Any], model: Path, run: Path, engine: str) -> dict[str, Any]:
@@ -321,7 +343,9 @@ def tighten(
     result = figures(network, recordings if parts.validation is None else parts.validation)
     console.print(shown(result), highlight=False)
     console.print(f"Model that keeps {result['kept']:.1%} of events written to {out}", highlight=False)
+    _say_few(parts.validation, "measure what is kept and choose the best pass")
     write_json(json_file, result)
+    say_next(f"timesurf evaluate {out} DATA", "on recordings that it has not seen")
 
 
 @app.command()

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from timesurf.cli.app import console, one_of
@@ -134,15 +133,23 @@ def fitted(recordings: Recordings, network: Any, given: dict[str, Any], what: st
         raise SettingError(
             f"{what} has, after preparation ({preparation}), {_field(found)}; the network takes "
             f"{_sized(network.field)} pixels, {count(network.polarities, 'polarity')}. "
-            "--crop, --downsample and --polarity fit one to the other."
+            f"{_way_out(found.field, network.field)}"
         )
     return found
 
 
+def _way_out(field: tuple[int, ...], taken: tuple[int, ...]) -> str:
+    """What to do about a field that the network does not take: it may have been trained on a part of the sensor."""
+    words = "--crop, --downsample and --polarity fit one to the other."
+    if len(field) == len(taken) and any(a > b for a, b in zip(field, taken, strict=True)):
+        whole = tuple(map(max, zip(field, taken, strict=True)))
+        words += f" If the model was trained on files that state no size, train it with --field {_sized(whole, 'x')}."
+    return words
+
+
 def _check_field(preparation: Preparation, network: Any, what: str) -> None:
     """Refuse a preparation that leads from the sensor to another field than the network's, even to a smaller one."""
-    field, none = preparation.field or (), np.empty(0, np.int64)
-    leads_to = preparation(Recordings([none] * len(field), none, offsets=[0, 0], field=field)).field
+    leads_to, _ = preparation.leads_to(preparation.field or (), preparation.polarities or 1)
     if leads_to != network.field:
         raise SettingError(
             f"{what} has, after preparation ({preparation}), {_sized(leads_to)} pixels; the network takes "

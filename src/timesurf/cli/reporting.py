@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from timesurf.cli.app import TestSplit, app, check_writable, console
+from timesurf.cli.app import TestSplit, app, check_writable, console, say_next
 from timesurf.cli.cutting import Every, Overlap, cut
 from timesurf.cli.data import load_test
 from timesurf.cli.preparing import fitted, prepares
@@ -54,3 +54,8 @@ def report(
     with console.status("Drawing ..."):
         written = page.write(found, out or run / "report.html")
     console.print(f"Report written to {written}: open it in a browser.", highlight=False)
+    if data is None:
+        say_next(f"timesurf report {run} --data DATA", "the same on other recordings")
+    else:
+        model = run if modelfile.is_model(run) else found.about.get("config", {}).get("model", "MODEL")
+        say_next(f"timesurf predict {model} DATA", "classifies recordings without labels")

@@ -25,7 +25,7 @@ from timesurf.cli.app import (
     write_json,
     write_plot,
 )
-from timesurf.cli.data import load, needs_labels
+from timesurf.cli.data import load_to_learn, needs_labels
 from timesurf.cli.preparing import as_texts, for_training, prepares
 from timesurf.errors import SettingError
 from timesurf.storage.atomic import replacing
@@ -154,7 +154,7 @@ def _parts(
         if preset != "sentences":
             raise SettingError("Give recordings to learn from: only --preset sentences generates its own.")
         return searching.of_sentences(recordings, seed), Preparation()
-    preparation, some = for_training(load(data, split, given), given, preset)
+    preparation, some = for_training(load_to_learn(data, split, given), given, preset)
     needs_labels(some, data)
     return split_recordings(some, validation, held_out, seed), preparation
 

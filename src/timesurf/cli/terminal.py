@@ -7,7 +7,10 @@ control characters, with which a terminal renames its window, moves its cursor o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -52,6 +55,19 @@ class Terminal(Console):
     def status(self, status: RenderableType, **how: Any) -> Status:
         """A spinner with text, which rich would take for markup."""
         return super().status(Text(status) if isinstance(status, str) else status, **how)
+
+
+@contextmanager
+def interrupted_when_ended() -> Iterator[None]:
+    """SIGTERM, by which systems end a process, interrupts this block as Ctrl-C does: what it has done is saved."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may handle signals
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def bold(name: str, text: Any = "", style: str = "bold") -> Text:

@@ -73,7 +73,7 @@ def shown(result: dict[str, Any]) -> Table:
     return table
 
 
-def _confusion(names: list[str], counts: Any) -> Table:
+def _confusion(names: list[str], counts: Any) -> Table | str:
     """The confusion matrix from `metrics.confusion_counts`; where it would not fit, the most frequent mistakes."""
     from timesurf import metrics
 
@@ -82,10 +82,10 @@ def _confusion(names: list[str], counts: Any) -> Table:
     if len(names) > _MATRIX or width > console.width:
         table = Table("true class", "predicted class", "recordings", title="The most frequent mistakes")
         wrong = counts[counts[:, 0] != counts[:, 1]]
+        if not len(wrong):
+            return "No mistakes: every recording gets its class."
         for true, decided, n in wrong[np.argsort(-wrong[:, 2], kind="stable")][:_SHOWN].tolist():
             table.add_row(names[true], [*names, "silent"][decided], f"{n:,}")
-        if not len(wrong):
-            table.title = "No mistakes"
         return table
     table = Table(title="Recordings by true class (rows) and predicted class (columns)")
     for name in columns:

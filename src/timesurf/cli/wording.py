@@ -7,6 +7,7 @@ import re
 from importlib.metadata import PackageNotFoundError, distribution
 from urllib.parse import unquote, urlsplit
 
+_SIZES = re.compile(r"\b(field|crop|corner|downsample) = \((\d+(?:, \d+)*,?)\)")  # as Python writes them
 _EXTRA = re.compile(r"pip install 'timesurf\[(\w+)\]'")
 
 
@@ -30,10 +31,13 @@ def as_options(message: str, words: list[str]) -> str:
     --------
     >>> as_options("batch_size = 0 must be at least 1.", ["timesurf", "train", "--batch-size", "0"])
     '--batch-size 0 must be at least 1.'
+    >>> as_options("crop = (0, 5) must be whole numbers.", ["--crop", "0x5"])
+    '--crop 0x5 must be whole numbers.'
     >>> as_options("engine 'cuda' cannot run here. Use engine='cpu'.", ["--engine", "cuda"])
     "engine 'cuda' cannot run here. Use --engine cpu."
 
     """
+    message = _SIZES.sub(lambda found: f"{found[1]} = {found[2].replace(', ', 'x').rstrip(',')}", message)
     given = {word.partition("=")[0] for word in words if word.startswith("--")}
 
     def named(found: re.Match[str]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.errors import EventError
-from timesurf.events import Recordings, axis_name, sizes
+from timesurf.events import Recordings, axis_name
 from timesurf.io import csv, faery_files, formats
 from timesurf.io.columns import DTYPE
 from timesurf.io.formats import SUFFIXES, Asked
@@ -76,7 +76,7 @@ def read(
             coords,
             events["t"],
             events["p"] if file.polarities > 1 else None,
-            field=field or file.field or sizes(coords),
+            field=field or file.field or formats.measured(path, coords),
             polarities=file.polarities,
         )
     except EventError as error:

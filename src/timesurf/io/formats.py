@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.errors import EventError
+from timesurf.events import sizes
 from timesurf.storage.kinds import check_input
 
 Array = NDArray[Any]
@@ -53,6 +54,9 @@ class Asked:
 
 
 _ASSUMED = ContextVar("_ASSUMED", default=Asked())  # noqa: B039  it is frozen
+
+
+_MEASURED: ContextVar[list[str] | None] = ContextVar("_MEASURED", default=None)
 
 
 class Opened(NamedTuple):
@@ -164,6 +168,25 @@ def assuming(asked: Asked) -> Iterator[None]:
 def assumed() -> Asked:
     """The settings of the present `assuming`."""
     return _ASSUMED.get()
+
+
+@contextmanager
+def measuring() -> Iterator[list[str]]:
+    """Files that are read in this block without stating their size, so that their events had to say it."""
+    files: list[str] = []
+    before = _MEASURED.set(files)
+    try:
+        yield files
+    finally:
+        _MEASURED.reset(before)
+
+
+def measured(path: Any, coords: Sequence[Array]) -> tuple[int, ...]:
+    """The smallest field that holds the events of a file that does not state its own, see `measuring`."""
+    files = _MEASURED.get()
+    if files is not None:
+        files.append(str(path))
+    return tuple(sizes(coords))
 
 
 def opened(path: Path, asked: Asked) -> Opened:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from timesurf.errors import EventError
 from timesurf.events import AXES, Recordings, axis_name, sizes
+from timesurf.io import formats
 from timesurf.storage.atomic import replacing
 from timesurf.storage.kinds import check_input
 
@@ -66,7 +67,7 @@ def read(path: str | Path, *, field: Sequence[int] | None = None, polarities: in
     p = held.get("p")
     try:
         if field is None:
-            field = _field(held["field"]) if "field" in held else sizes(coords)
+            field = _field(held["field"]) if "field" in held else formats.measured(path, coords)
         if polarities is None:
             known = held.get("polarities")
             polarities = known.item() if known is not None else 1 if p is None else sizes([p], ["p"])[0]

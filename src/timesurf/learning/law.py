@@ -210,9 +210,15 @@ def law(
     alpha = knobs.alpha * 0.05 * min(1.0, classes / batch) / events
     rates = (*[0.0] * (len(layers) - 1), alpha)
     rule = replace(rule, alpha=rates, temperature=knobs.temperature * temperature)
-    passes = f"{fitting['passes']} passes over {len(known):,} recordings in batches of {batch}"
-    why.append(f"training: alpha {alpha:.2g} per event, {passes}")
+    why.append(training(alpha, fitting["passes"], len(known), batch))
     return Law(layers, rule, fitting, tuple(why), hidden)
+
+
+def training(alpha: float, passes: int, recordings: int, batch: int | None) -> str:
+    """How the last layer learns, in a line."""
+    steps = "one by one" if batch is None else f"in batches of {batch}"
+    times = "1 pass" if passes == 1 else f"{passes} passes"
+    return f"training: alpha {alpha:.2g} per event, {times} over {recordings:,} recordings {steps}"
 
 
 def _window(recordings: Recordings, sides: list[int], rest: float, knobs: Knobs) -> Window:
@@ -265,13 +271,14 @@ def _pooled(
         return _Looked(coarse, tau, probed, _temperature(means, label))
 
     best: _Looked | None = None
-    tried, stride = [], None
+    tried: list[tuple[Strides, float]] = []
+    stride: Strides | None = None
     for each in _strides(known.field, knobs.places):
         coarse = _divided(fine, each)
         if math.prod(coarse.field) * coarse.polarities * classes > LARGEST_FIELD and each != "field":
             continue
         found = look(coarse)
-        tried.append(f"{_named(each)} {found.probed.accuracy:.1%}")
+        tried.append((each, found.probed.accuracy))
         if best is None or clearly_better(found.probed.accuracy, best.probed.accuracy, len(label)):
             best, stride = found, each
     assert best is not None
@@ -285,7 +292,7 @@ def _pooled(
     per_class = _units_per_class(float(np.median(fine.counts)), best.coarse, knobs)
     sizes = f"{window.units} units over {window.size} pixels per dimension"
     why.append(f"hidden layer: {sizes}, tau {readable(round(float(window.tau)))}")
-    why.append(f"stride: {_named(stride)} (probe: {', '.join(tried)})")
+    why.append(_probed(stride, tried))
     reach = f"1/{longest / tau:.0f} of the longest" if tau < longest else "the longest"
     why.append(f"last layer: {per_class} unit{'s' * (per_class > 1)} per class, tau {readable(round(tau))}, {reach}")
     last = Full(tau=max(tau, 1.0), units_per_class=per_class)
@@ -296,6 +303,15 @@ def _units_per_class(events: float, field: Recordings, knobs: Knobs) -> int:
     """One, or several where each entry of a field fires so often in a recording that its moments differ."""
     often = events >= OFTEN * math.prod(field.field) * field.polarities
     return max(round(knobs.units_per_class * (MOMENTS if often else 1)), 1)
+
+
+def _probed(stride: Strides, tried: list[tuple[Strides, float]]) -> str:
+    """The stride that was chosen, what a probe said of all, and why another was not taken though it said more of it."""
+    shown = ", ".join(f"{_named(each)} {accuracy:.1%}" for each, accuracy in tried)
+    chosen = dict(tried)[stride]
+    better = any(accuracy > chosen for _, accuracy in tried)
+    reason = "; a coarser one is taken only if the probe is clearly better with it" if better else ""
+    return f"stride: {_named(stride)} (probe: {shown}{reason})"
 
 
 def _sample(known: Recordings, rng: np.random.Generator) -> Recordings:

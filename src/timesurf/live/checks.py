@@ -32,11 +32,21 @@ def check_type(events: Any, places: list[str]) -> bool:
 def why_not(packet: Array, row: int, event: int, sizes: Array, latest: int, jump: int) -> str:
     """Why an event of a packet (rows of coordinates, polarities and times) is refused, and what to do."""
     value, last = int(packet[row, event]), len(packet) - 1
+    if row == last - 1:
+        return refusal("p", value, int(sizes[row]))
     if row < last:
-        return refusal("p" if row == last - 1 else axis_name(row), value, int(sizes[row]))
+        return (
+            f"{axis_name(row)} = {value} is off the field (0 to {int(sizes[row]) - 1}) of the network. Crop the "
+            "events, or train the network with the size of the sensor (`timesurf train --field`)."
+        )
     if not 0 <= value < LATEST:
         return refusal("t", value, 0)
     before = int(packet[row, event - 1]) if event else latest
+    if value < before and event == 0:
+        return (
+            f"time {value} us comes before {before} us, the latest of the packets before it. A stream goes forward in "
+            "time: send its packets in order; where two senders share one address, give each a stream of its own."
+        )
     if value < before:
         return f"time {value} us comes before {before} us. A stream goes forward in time: sort its events."
     return (

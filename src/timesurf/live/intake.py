@@ -83,7 +83,7 @@ def decisions(
     >>> len(list(decisions(session, packets, refusals))), refusals.count
     (2, 1)
     >>> refusals.reason
-    'event 0 of the packet: x = 8 is off the field (0 to 7). Crop the events or give a larger field.'
+    'event 0 of the packet: x = 8 is off the field (0 to 7) of the network. Crop the events, or train ...'
 
     """
     for packet in packets:

@@ -172,6 +172,32 @@ class Preparation:
         factors = self._factors if len(self._factors) > 1 else (self._factors or (1,)) * len(field)
         return tuple(n * by for n, by in zip(field, factors, strict=True))
 
+    def leads_to(self, field: Sequence[int], polarities: int) -> tuple[tuple[int, ...], int]:
+        """Size and polarities of what comes out, from a sensor of this size.
+
+        Examples
+        --------
+        >>> Preparation(crop=(128, 128), polarity="merge", downsample=4).leads_to((346, 260), 2)
+        ((32, 32), 1)
+        """
+        none = np.empty(0, np.int64)
+        events = Recordings([none] * len(field), none, offsets=[0, 0], field=field, polarities=polarities)
+        found = replace(self, hot_pixels=None, denoise=None)(events)  # filters change neither, and take memory
+        return found.field, found.polarities
+
+    def check(self, field: Sequence[int], polarities: int) -> None:
+        """Refuse, as SettingError, if it cannot lead to this field and so many polarities."""
+        if not self.changes:
+            return
+        sensor = self.crop if self.field is None and self.crop is not None else self.sensor(field)
+        here = replace(self, corner=None) if sensor is self.crop else self
+        found = here.leads_to(sensor, self.polarities or (2 if self.polarity != "both" else polarities))
+        if found != (tuple(field), polarities):
+            raise SettingError(
+                f"preparation ({self}) leads from a sensor of {_sized(sensor)} pixels to a field of {_sized(found[0])} "
+                f"with polarities: {found[1]}; the network takes {_sized(field)} with {polarities}."
+            )
+
     def stream(self) -> Callable[[Array], Array]:
         """A function from packet to packet of one stream, which remembers what its filters need.
 
