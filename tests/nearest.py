@@ -61,6 +61,7 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     },
     "engines/cpu/engine.py": ["tests/engines/cpu/test_*edges.py", "tests/engines/cpu/test_[ew]*.py"],
     "engines/cpu/*": ["tests/engines/test_edges*.py", "tests/engines/test_against*.py"],
+    "live/running.py": ["tests/live/test_session_edges.py", "tests/live/test_ties*.py", "tests/live/test_session.py"],
     "live/session.py": [
         "tests/live/test_session_edges.py",
         "tests/live/test_teaching*.py",

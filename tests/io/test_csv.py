@@ -51,7 +51,13 @@ def test_without_rows_or_polarities(tmp_path):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("t,x,y,on\n10,1,2,1\n12,3,x,0\n", r"line 3 is '12,3,x,0': t,x,y,on are needed"),
+        ("t,x,y,on\n10,1,2,1\n12,3,x,0\n", r"line 3 is '12,3,x,0': t,x,y,on are needed .*, and y is 'x'\.$"),
+        ("t,x,y,on\n10,70000,2,1\n", r"line 2 is .*, and x is '70000'\.$"),
+        ("t,x,y,on\n10,1,2,0.5\n", r"line 2 is .*, and on is '0\.5'\.$"),
+        (
+            "t\tx\ty\tmy\x1b[31m\n1\t2\t3\n",
+            r"line 2 is '1\\t2\\t3': t,x,y,my\\x1b\[31m are needed .*, not 3 columns\.$",
+        ),
         ("10,1,2,1\n12,3,0\n", r"line 2 is '12,3,0'"),
         ("10,1,2,1\n12,3,0,0,9\n", r"line 2 is"),
         ("10,1,2,2\n", r"line 1 is"),

@@ -159,7 +159,7 @@ def test_lines_are_read_as_python_reads_them(rows, end, ended):
 def test_a_line_that_is_not_valid_is_named():
     events, reasons = read(b"t,x,y,on\n10,1,2,1\n\x1b[31m,two\n12,1,2,0\n")
     assert events == [(10, 1, 2, 1), (12, 1, 2, 0)]
-    assert reasons == [("here, line 3 is '\\x1b[31m,two': t,x,y,on are needed (us, pixels, 0 or 1).", 1)]
+    assert reasons == [("here, line 3 is '\\x1b[31m,two': t,x,y,on are needed (us, pixels, 0 or 1), not 2 columns.", 1)]
 
 
 def test_a_line_without_an_end_takes_no_memory():

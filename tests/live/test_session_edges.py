@@ -284,3 +284,36 @@ def test_shares_that_were_kept_are_those_of_all_recordings():
     session.start_adapting()
     session.start_adapting()
     assert (session.adapts, session.changes) == (True, 1)
+
+
+def test_probabilities_are_those_of_the_decision_calibrated_where_the_network_is():
+    """Shares of the votes before; after, the leading class has the confidence of the decision."""
+    network = Network([Full(tau=1.0)], (2,), 1, ["a", "b"])
+    network.parameters = Parameters.of([np.eye(2)[:, :, None]], [np.full(2, np.inf)])
+    packet = np.array([(0, 0), (0, 1000), (1, 2000)], [("x", int), ("t", int)])
+    session = Session(network)
+    assert session.probabilities.tolist() == [0, 0]
+    session.push(packet)
+    np.testing.assert_allclose(session.probabilities, [2 / 3, 1 / 3])
+    network.calibration = {"votes": Calibration(3.0, 1.0), "evidence": Calibration(0.5, 2.0)}
+    for how in ("votes", "evidence"):
+        session = Session(network, decide=how)
+        decision = session.push(packet)
+        assert session.probabilities.sum() == pytest.approx(1)
+        assert session.probabilities.max() == pytest.approx(decision.confidence)
+        assert session.probabilities.max() != pytest.approx(2 / 3)
+
+
+def test_a_packet_of_another_clock_is_refused_with_what_two_senders_need():
+    network = Network([Full(tau=1.0)], (2,), 1, ["a", "b"])
+    network.parameters = Parameters.of([np.eye(2)[:, :, None]], [np.full(2, np.inf)])
+    session = Session(network, on_jump="restart")
+    for t, refused in ((5_000_000, False), (4_400_000, True), (5_000_100, False), (4_400_100, True)):
+        packet = np.array([(0, t)], [("x", int), ("t", int)])
+        if refused:
+            with pytest.raises(EventError, match=r"packets in order; .*two senders .* a stream of its own"):
+                session.push(packet)
+        else:
+            session.push(packet)
+    with pytest.raises(EventError, match="sort its events"):
+        session.push(np.array([(0, 5_000_300), (0, 5_000_200)], [("x", int), ("t", int)]))

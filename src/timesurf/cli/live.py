@@ -317,11 +317,9 @@ class _View:
             table.add_row("sure", Text(f"{decision} after {used:,} events, {time_used / 1e3:,.1f} ms"))
         table.add_row("kept by each layer", "  ".join(f"{share:.1%}" for share in self.session.kept))
         table.add_row("S", f"{self.S:+.2f}  {_bar((self.S + 1) / 2)}")
-        votes = self.session.votes
-        total = max(votes.sum(), 1e-12)
-        for name, vote in zip(self.session.network.classes, votes, strict=True):
+        for name, share in zip(self.session.network.classes, self.session.probabilities, strict=True):
             ahead = self.latest is not None and self.latest.decision == name
-            table.add_row(f"{'> ' if ahead else '  '}{name}", f"{_bar(vote / total)} {vote / total:.0%}")
+            table.add_row(f"{'> ' if ahead else '  '}{name}", f"{_bar(share)} {share:.0%}")
         return table
 
 

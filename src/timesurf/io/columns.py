@@ -19,6 +19,7 @@ _ORDER = ("t", "x", "y", "p")  # as the kernel numbers them
 _BARE = "t,x,y,on"  # the columns of a file that does not name them
 _LIMITS = np.array([[0, LATEST], [0, 1 << 16], [0, 1 << 16], [-1, 2]])
 _WORDS = ((b"true", b"1"), (b"false", b"0"), (b"on", b"1"), (b"off", b"0"))  # how some programs write polarities
+_SHOWN = 40  # characters of a line in a message
 _SAMPLE = 100  # lines that show whether times have a fraction
 
 
@@ -126,9 +127,38 @@ class Columns:
         begin, number = self._wrong.tolist()
         return packet, lines, (refused, begin, number)
 
-    def needed(self) -> str:
-        """What a line must hold, for an error message."""
-        return f"{self.separator.join(self.names)} are needed ({self.unit}, pixels, 0 or 1)"
+    def refusal(self, text: bytes, begin: int) -> str:
+        r"""What the line of a text that begins there is, what is needed, and what of it is wrong; nothing unprintable.
+
+        Examples
+        --------
+        >>> Columns.of(b"t,x,y,on", "a.csv").refusal(b"12,3,-1,0\n", 0)
+        "'12,3,-1,0': t,x,y,on are needed (us, pixels, 0 or 1), and y is '-1'"
+
+        """
+        line = text[begin : text.index(b"\n", begin)].decode("ascii", "backslashreplace")
+        names, parts = [repr(name)[1:-1] for name in self.names], line.split(self.separator)
+        needed = f"{line[:_SHOWN]!r}: {','.join(names)} are needed ({self.unit}, pixels, 0 or 1)"
+        if len(parts) != len(names):
+            return f"{needed}, not {len(parts)} column{'s' * (len(parts) != 1)}"
+        wrong = (at for at, (ours, part) in enumerate(zip(self.held, parts, strict=True)) if not _fits(ours, part))
+        at = next(wrong, -1)
+        return f"{needed}, and {names[at]} is {parts[at].strip()[:_SHOWN]!r}" if at >= 0 else needed
+
+
+def _fits(ours: str | None, text: str) -> bool:
+    """Whether this can be the value of a column that holds x, y, t or p."""
+    if ours is None:
+        return True
+    text = text.strip()
+    if ours == "p" and text.lower() in [word.decode() for word, _ in _WORDS]:
+        return True
+    try:
+        number = float(text)
+    except ValueError:
+        return False
+    low, high = _LIMITS[_ORDER.index(ours)]
+    return bool(low <= number < high) and (ours == "t" or number % 1 == 0)
 
 
 def _check(held: Sequence[str | None], names: Sequence[str], source: Any) -> None:

@@ -39,8 +39,7 @@ def _packets(path: Path, columns: Columns) -> Iterator[Array]:
         for text in _blocks(file, path):
             packet, lines, (refused, begin, number) = columns.events(text)
             if refused:
-                wrong = text[begin : text.index(b"\n", begin)][:40].decode("ascii", "backslashreplace")
-                raise EventError(f"{path}, line {line + number} is {wrong!r}: {columns.needed()}.")
+                raise EventError(f"{path}, line {line + number} is {columns.refusal(text, begin)}.")
             line += lines
             if len(packet):
                 yield packet

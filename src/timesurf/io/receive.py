@@ -187,8 +187,7 @@ class Lines:
         packet, number, (refused, begin, at) = self._columns.events(text)
         at, self._line = self._line + at + 1, self._line + number
         if refused:
-            line = text[begin : text.index(b"\n", begin)][:40].decode("ascii", "backslashreplace")
-            self._refuse(f"{self._name}, line {at} is {line!r}: {self._columns.needed()}.", refused)
+            self._refuse(f"{self._name}, line {at} is {self._columns.refusal(text, begin)}.", refused)
         return packet
 
 

@@ -44,8 +44,8 @@ def why_not(packet: Array, row: int, event: int, sizes: Array, latest: int, jump
     before = int(packet[row, event - 1]) if event else latest
     if value < before and event == 0:
         return (
-            f"time {value} us comes before {before} us, the latest of the packets before it. A stream goes forward in "
-            "time: send its packets in order; where two senders share one address, give each a stream of its own."
+            f"time {value} us comes before {before} us. A stream goes forward in time: send its packets in order; "
+            "where two senders share one address, give each a stream of its own."
         )
     if value < before:
         return f"time {value} us comes before {before} us. A stream goes forward in time: sort its events."

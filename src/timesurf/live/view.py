@@ -93,10 +93,10 @@ class View:
         return 0 if self._session is None else int(self._session.events)
 
     @property
-    def votes(self) -> Array:
-        """Votes of every class."""
-        votes: Array = np.zeros(len(self.network.classes)) if self._session is None else self._session.votes
-        return votes
+    def probabilities(self) -> Array:
+        """Probability of every class, or its share of the votes, see `Session.probabilities`."""
+        none: Array = np.zeros(len(self.network.classes))
+        return none if self._session is None else self._session.probabilities
 
     def rates(self) -> dict[str, float]:
         """Events per second, and the engine's time per event, of the latest second."""
@@ -147,8 +147,7 @@ class View:
         new = _joined(packets)
         self._drawn += len(new)
         winners = self._winners(new)
-        votes, session, latest = self.votes, self._session, self._latest
-        total = float(votes.sum())
+        session, latest = self._session, self._latest
         state = {
             **more, **self.rates(),
             "version": self.version,
@@ -158,7 +157,8 @@ class View:
             "t": 0 if session is None else session.latest,
             "kept": [] if session is None else [round(float(share), 4) for share in session.kept],
             "S": 0.0 if latest is None or not len(latest.S) else round(float(latest.S.mean()), 3),
-            "shares": [round(float(v) / total, 4) if total > 0 else 0 for v in votes],
+            "shares": [round(float(share), 4) for share in self.probabilities],
+            "calibrated": session is not None and session.calibrated,
             "decision": None if self.decision is None else str(self.decision),
             "previous": None if self.previous is None else str(self.previous),
             "recordings": self.recordings,

@@ -174,7 +174,7 @@ function figures() {
   $("decision").classList.toggle("sure", sure);
   $("decision").children[0].textContent = state.decision ?? state.previous ?? "–";
   $("decision").children[1].textContent = state.decision === null ? (state.previous === null ? "nothing seen yet" : "looking again …")
-    : `${Math.round(100 * state.confidence)} % of the votes${sure ? `, sure after ${Math.round(state.sure_ms)} ms` : ""}`;
+    : `${Math.round(100 * state.confidence)} % ${state.calibrated ? "sure" : "of the votes"}${sure ? `, decided after ${Math.round(state.sure_ms)} ms` : ""}`;
   rows.forEach((row, n) => {
     const share = state.shares[n] || 0;
     row.fill.style.width = `${100 * share}%`;
