@@ -4,6 +4,7 @@ Events are streamed in at a rate, or as fast as the engine takes them; a real Ch
 
     python benchmarks/live_page.py --seconds 20 --turns 3 --json benchmarks/results/live_page.json
     python benchmarks/live_page.py --picture docs/images/live.png
+    python benchmarks/live_page.py --film docs/images/live.gif
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from timesurf.live.show import Show
 from timesurf.results import machine
 
 PACKET = 1000
+FRAME, SHOWN = 0.1, 0.25  # s: from one frame of a film to the next, and how long each is shown
+WIDTH, COLOURS = 720, 48  # of a film
 
 
 class Steady:
@@ -108,8 +111,9 @@ def _taken(show: Show, seconds: float) -> tuple[int, float]:
     return int(show.view.events - before), show.camera.cpu - cpu
 
 
-def picture(path: Path) -> None:
-    """The page at work on a drawing, as a picture."""
+@contextmanager
+def digits_page() -> Any:
+    """A tab with the page at work on the drawing pad."""
     start = starter.make()
     show = Show(start.network, rehearsal=start.rehearsal)
     with (
@@ -120,6 +124,12 @@ def picture(path: Path) -> None:
     ):
         tab = open_tab(host.address)
         tab.wait_for("typeof network !== 'undefined' && network && acting && state.score")
+        yield tab
+
+
+def picture(path: Path) -> None:
+    """The page at work on a drawing, as a picture."""
+    with digits_page() as tab:
         for digit in (7, 3):
             tab.js("clear()")
             tab.draw(*DIGITS[digit])
@@ -129,6 +139,34 @@ def picture(path: Path) -> None:
         tab.screenshot(path)
 
 
+def film(path: Path) -> None:
+    """The page while digits are drawn and decided, stroke by stroke, as an animated picture of what a tab showed."""
+    from PIL import Image
+
+    frames: list[Any] = []
+    with digits_page() as tab, tempfile.TemporaryDirectory() as folder:
+        shot = Path(folder) / "shot.png"
+
+        def take(times: int = 1) -> None:
+            for _ in range(times):
+                time.sleep(FRAME)
+                tab.screenshot(shot)
+                with Image.open(shot) as whole:
+                    small = whole.convert("RGB").resize((WIDTH, round(whole.height * WIDTH / whole.width)))
+                frames.append(small.quantize(COLOURS, dither=Image.Dither.NONE))
+
+        for digit in (7, 3, 4):
+            tab.js("clear()")
+            for stroke in DIGITS[digit]:
+                for points in range(4, len(stroke) + 4, 4):  # a longer beginning of the stroke each time
+                    tab.draw(stroke[max(points - 5, 0) : points])
+                    take()
+            take(6)
+    first, *rest = frames
+    first.save(path, save_all=True, append_images=rest, duration=int(1000 * SHOWN), loop=0, optimize=True)
+    print(f"{len(frames)} frames, {path.stat().st_size / 1e3:.0f} kB")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rate", type=float, default=1e6, help="events per second that are streamed in")
@@ -136,9 +174,13 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--picture", type=Path, help="only write a picture of the page")
+    parser.add_argument("--film", type=Path, help="only write a film of the page, a .gif")
     given = parser.parse_args()
-    if given.picture:
-        picture(given.picture)
+    if given.picture or given.film:
+        if given.picture:
+            picture(given.picture)
+        if given.film:
+            film(given.film)
         return
     sys.setswitchinterval(5e-4)  # as the command does
     turns = []

@@ -280,3 +280,22 @@ def test_a_page_that_stalls_or_dies_changes_nothing_for_the_engine(start):
             time.sleep(0.05)
         assert served.show.label is None  # nobody holds it any more
         assert np.isfinite(served.parameters()[-1].centroids).all()
+
+
+def test_a_browser_that_is_killed_changes_nothing_for_the_engine(start, tmp_path):
+    """Killed while it teaches: the engine goes on with the drawing, and what was taught can be saved."""
+    with serving(start, out=tmp_path / "taught.tsf") as served, chromium(tmp_path / "browser") as open_tab:
+        tab = opened(open_tab, served)
+        tab.draw(*DIGITS[7])
+        tab.wait_for("state.events > 500")
+        tab.key("keyDown", "7")
+        tab.wait_for("state.events > 1500")
+        open_tab.kill()
+        began, before = time.monotonic(), served.show.view.events
+        while served.show.view.events < before + 2000:
+            assert time.monotonic() < began + 30
+            time.sleep(0.05)
+        assert served.show.error is None
+        served.show.ask(lambda: served.show.teach(None)).result(20)
+        served.show.ask(served.show.taught).result(20).save(tmp_path / "taught.tsf")
+    assert Network.load(tmp_path / "taught.tsf").parameters.digest() != start.network.parameters.digest()
