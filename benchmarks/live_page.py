@@ -37,7 +37,7 @@ from timesurf.results import machine
 
 PACKET = 1000
 FRAME, SHOWN = 0.1, 0.25  # s: from one frame of a film to the next, and how long each is shown
-WIDTH, COLOURS = 720, 48  # of a film
+WIDTH, COLOURS = 640, 32  # of a film
 
 
 class Steady:
@@ -152,8 +152,7 @@ def film(path: Path) -> None:
                 time.sleep(FRAME)
                 tab.screenshot(shot)
                 with Image.open(shot) as whole:
-                    small = whole.convert("RGB").resize((WIDTH, round(whole.height * WIDTH / whole.width)))
-                frames.append(small.quantize(COLOURS, dither=Image.Dither.NONE))
+                    frames.append(whole.convert("RGB").resize((WIDTH, round(whole.height * WIDTH / whole.width))))
 
         for digit in (7, 3, 4):
             tab.js("clear()")
@@ -162,7 +161,8 @@ def film(path: Path) -> None:
                     tab.draw(stroke[max(points - 5, 0) : points])
                     take()
             take(6)
-    first, *rest = frames
+    colours = frames[len(frames) // 2].quantize(COLOURS)  # the same in all frames, so that what is still costs nothing
+    first, *rest = (frame.quantize(palette=colours, dither=Image.Dither.NONE) for frame in frames)
     first.save(path, save_all=True, append_images=rest, duration=int(1000 * SHOWN), loop=0, optimize=True)
     print(f"{len(frames)} frames, {path.stat().st_size / 1e3:.0f} kB")
 

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.memory import peak
 from timesurf import EventError, Recordings
 from timesurf.io import camera
 
@@ -185,3 +186,13 @@ def test_without_faery_it_says_what_to_install(tmp_path, monkeypatch):
     ):
         with pytest.raises(EventError, match=r"pip install 'timesurf\[formats\]'"):
             call()
+
+
+def test_a_file_is_in_memory_once_while_it_is_read(tmp_path):
+    """13 bytes per event, an eighth more while they grow, and what Recordings adds; a list of packets took 26."""
+    n = 400_000
+    camera.write(tmp_path / "a.csv", made(n))
+    next(camera.packets(tmp_path / "a.csv"))  # the kernel is compiled
+    most, found = peak(lambda: camera.read(tmp_path / "a.csv"))
+    assert most < 21 * n
+    np.testing.assert_array_equal(found.t, made(n).t)

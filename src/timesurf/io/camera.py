@@ -66,10 +66,9 @@ def read(
 
     """
     file = formats.opened(Path(path), Asked(field, unit, columns, sensor))
-    parts = list(file.packets)
-    if not parts:
+    events = _gathered(file.packets)
+    if not len(events):
         raise EventError(f"{path} holds no events.")
-    events = np.concatenate(parts)
     coords = [events[axis_name(d)] for d in range(file.places)]
     try:
         return Recordings(
@@ -81,6 +80,18 @@ def read(
         )
     except EventError as error:
         raise EventError(f"{path}: {error}") from error
+
+
+def _gathered(packets: Iterator[Array]) -> Array:
+    """All packets as one array, which grows in place: a list of them would be in memory twice."""
+    events, n = np.empty(1 << 16, DTYPE), 0
+    for packet in packets:
+        if n + len(packet) > len(events):
+            events.resize(max(len(events) * 9 // 8, n + len(packet)), refcheck=False)
+        events[n : n + len(packet)] = packet
+        n += len(packet)
+    events.resize(n, refcheck=False)
+    return events
 
 
 def packets(
