@@ -3,7 +3,7 @@
 Events are streamed in at a rate, or as fast as the engine takes them; a real Chromium shows the page.
 
     python benchmarks/live_page.py --seconds 20 --turns 3 --json benchmarks/results/live_page.json
-    python benchmarks/live_page.py --picture docs/images/live.png
+    python benchmarks/live_page.py --picture live.png
     python benchmarks/live_page.py --film docs/images/live.gif
 """
 
