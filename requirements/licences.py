@@ -43,7 +43,7 @@ def table() -> str:
     """Markdown: each package, why it is there, its licence."""
     extras = PROJECT["optional-dependencies"]
     runtime = needed(PROJECT["dependencies"])
-    shown = ("plots", "formats", "hdf5", "ros", "dask", "search", "live")
+    shown = ("plots", "formats", "hdf5", "ros", "dask", "search", "live", "nir")
     groups = {"always": runtime} | {extra: needed(extras[extra]) - runtime for extra in shown}
     rows = [f"| {name} | {group} | {licence(name)} |" for group, names in groups.items() for name in sorted(names)]
     return "\n".join(["| package | installed | licence |", "|---|---|---|", *rows])
