@@ -49,7 +49,9 @@ def measured(result, rows):
     machine = result["machine"]
     learned = {row["data"]: row["learned_from"] for row in rows if row.get("per_class") is None}
     sizes = ", ".join(f"{name} {number:,}" for name, number in learned.items())
-    return f"Recordings learned from: {sizes}. Measured on {machine['cores']} cores ({machine['processor']})."
+    text = f"Recordings learned from: {sizes}. Measured on {machine['cores']} cores ({machine['processor']})."
+    calls = [f"    {call}" for call in result.get("calls", [])]  # of a file that was put together from several
+    return "\n".join([f"{text} One call for each data set:", "", *calls]) if calls else text
 
 
 def family_parts(result):

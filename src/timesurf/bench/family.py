@@ -4,22 +4,23 @@ All relatives look at events through the window that the default chose (its size
 by the same logistic regression on how often each unit won, wherever that was. So what differs is how their units came
 about.
 
-===============  ==================================================================================
-method           what it is
-===============  ==================================================================================
-``default``      Sup3r's network as `timesurf train` chooses it from the data
-``preset``       Sup3r with the paper's preset: for sentences on their field, for digits elsewhere
-``hots``         HOTS with k-means: the units of the default's hidden layer
-``hots_places``  the same, counted at each of the places that the default's last layer sees
-``cosine``       HOTS with k-means by the cosine in place of the distance
-``linear``       HOTS with k-means of surfaces that decay linearly
-``hots_online``  HOTS's own rule, from surfaces of the data
-``hots_random``  HOTS's own rule, from random centroids, as the next three begin
-``restarts``     with restarts of units that hardly win
-``homeostasis``  with a gain on units that win seldom
-``feast``        selection thresholds that adapt
-``hats``         averaged surfaces of a grid of cells, without units
-===============  ==================================================================================
+=================  ================================================================================
+method             what it is
+=================  ================================================================================
+``default``        Sup3r's network as `timesurf train` chooses it from the data
+``preset``         Sup3r with the paper's preset: for sentences on their field, for digits elsewhere
+``hots``           HOTS with k-means: the units of the default's hidden layer
+``hots_places``    the same, counted at each of the places that the default's last layer sees
+``cosine``         HOTS with k-means by the cosine in place of the distance
+``linear``         HOTS with k-means of surfaces that decay linearly
+``hots_online``    HOTS's own rule, from surfaces of the data
+``hots_random``    HOTS's own rule, from random centroids, as the next four begin
+``cosine_random``  the rule of `homeostasis` without its gain: what the gain is compared with
+``restarts``       HOTS's own rule, with restarts of units that hardly win
+``homeostasis``    by cosine, with a gain on units that win seldom
+``feast``          by cosine, with selection thresholds that adapt
+``hats``           averaged surfaces of a grid of cells, without units
+=================  ================================================================================
 
 Events per second are of one core, from events to decisions.
 """
@@ -159,6 +160,7 @@ METHODS: dict[str, Callable[[Case], Fitted]] = {
     "linear": lambda of: _clustered(of, decay="linear"),
     "hots_online": _online,
     "hots_random": lambda of: _learned(of, OnlineHots(of.uniform)),
+    "cosine_random": lambda of: _learned(of, Homeostasis(of.uniform, strength=0.0)),
     "restarts": lambda of: _learned(of, Restarting(of.uniform, seed=of.seed)),
     "homeostasis": lambda of: _learned(of, Homeostasis(of.uniform)),
     "feast": lambda of: _learned(of, Feast(of.uniform, of.random.uniform(size=of.stage.units))),
