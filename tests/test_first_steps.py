@@ -14,6 +14,7 @@ from tests.random_networks import blobs
 from timesurf import Full, Network, Recordings, Window
 from timesurf.engines import Parameters
 from timesurf.io import camera, npz
+from timesurf.rule import Rule
 
 TRAIN = ("--passes", "2", "--held-out", "0")
 
@@ -81,6 +82,13 @@ def test_no_mistakes_are_said_without_an_empty_table(timesurf, tmp_path):
     assert code == 0
     assert "No mistakes: every recording gets its class." in said
     assert "predicted class" not in said
+
+
+def test_rates_of_layers_are_shown_as_numbers(timesurf, tmp_path):
+    network = Network([Full(tau=1.0)], (2,), 1, ["a", "b"], rule=Rule(alpha=(0.25,)))
+    network.parameters = Parameters.of([np.eye(2)[:, :, None]], [np.full(2, np.inf)])
+    network.save(tmp_path / "m.tsf")
+    assert "alpha 0.25, beta 0.0001" in timesurf("inspect", tmp_path / "m.tsf")[1]
 
 
 def test_what_to_do_next_after_tighten_export_and_report(timesurf, spots, tmp_path):

@@ -184,10 +184,15 @@ def _model(path: str) -> dict[str, Any]:
         "classes": ", ".join(map(str, network.classes)),
         "thresholds": thresholds,
         "preparation": str(network.preparation),
-        "rule": ", ".join(f"{name} {value}" for name, value in network.rule.to_dict().items()),
+        "rule": ", ".join(f"{name} {_each(value)}" for name, value in network.rule.to_dict().items()),
         "passes": len(network.history),
         "last pass": ", ".join(f"{name} {value:.4g}" for name, value in last.items()) or "none",
     }
+
+
+def _each(value: Any) -> str:
+    """A setting, or one per layer from the input up."""
+    return " / ".join(f"{number:g}" for number in value) if isinstance(value, list | tuple) else str(value)
 
 
 def _recordings(recordings: Recordings) -> dict[str, Any]:
