@@ -162,7 +162,7 @@ class SpikingNetwork:
         recordings : Recordings
             Their labels are ignored.
         rule : Rule, optional
-            By default the network's own: a tenth of beta, as `Rule.for_adapting` has, is too slow for few spikes.
+            By default the network's own: `Rule.for_adapting` is too slow for the few spikes of a recording.
 
         Returns
         -------
