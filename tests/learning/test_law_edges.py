@@ -75,6 +75,14 @@ def test_batches_passes_and_rates_follow_from_how_many_there_are(
     assert found.rule.alpha == (pytest.approx(0.05 * min(1, classes / batch) / 2),)
 
 
+@pytest.mark.parametrize(
+    ("recordings", "events", "passes"),
+    [(200, 10**6, 60), (200, 5 * 10**6, 50), (200, 10**7, 25), (200, 10**8, 20), (1600, 10**8, 10), (900, 10**8, 18)],
+)
+def test_long_recordings_have_fewer_passes_but_twenty(recordings, events, passes):
+    assert settings._passes(recordings, events) == passes
+
+
 # ------------------------------------------------------------------ the hidden layer
 
 

@@ -16,7 +16,8 @@ Times are multiples of the rhythm of the recordings, sizes follow from their fie
     temperature       9 log(classes) / mean squared distance between the classes' mean surfaces
     alpha             0.05 per recording, spread over its events; less where a batch has more recordings than classes
     batch             one recording per class, 16 to 64
-    passes            16,000 recordings in all, 10 to 60 passes
+    passes            16,000 recordings in all, 10 to 60 passes; where that is over 250 million events, as many
+                      fewer, but 20
 
 The hidden layer is the k-means of its surfaces, and rests; the last layer learns by the delta rule. Nothing in here
 knows a data set, a sensor or a clock.
@@ -52,6 +53,7 @@ PLACES = {1: 16, 2: 12, 3: 6}  # per dimension
 SHORTER = (4, 16)  # parts of the longest tau of the last layer that are tried
 CLEARLY = 0.9  # of the error of a longer tau that a shorter one must stay below
 OFTEN, MOMENTS = 4, 3  # events per entry of the last layer from which a class has several units, and how many
+LONGEST = 250_000_000  # events in all passes, where there are more than 20
 LARGEST_SURFACE = 1 << 12  # entries that a hidden unit may look at
 LARGEST_FIELD = 1 << 22  # entries of the last layer, times classes
 
@@ -185,7 +187,7 @@ def law(
     batch = int(np.clip(classes, 16, 64))
     rule = Rule(alpha=0.0, beta=0.0, gamma=0.0, delta=0.0, last="delta")
     fitting: dict[str, Any] = {
-        "passes": max(round(knobs.passes * float(np.clip(round(16_000 / len(known)), 10, 60))), 1),
+        "passes": max(round(knobs.passes * _passes(len(known), int(known.counts.sum()))), 1),
         "batch_size": batch,
         "decay": True,
         "start": "quick",
@@ -219,6 +221,12 @@ def training(alpha: float, passes: int, recordings: int, batch: int | None) -> s
     steps = "one by one" if batch is None else f"in batches of {batch}"
     times = "1 pass" if passes == 1 else f"{passes} passes"
     return f"training: alpha {alpha:.2g} per event, {times} over {recordings:,} recordings {steps}"
+
+
+def _passes(recordings: int, events: int) -> int:
+    """How often to go through so many recordings with so many events in all."""
+    wanted = int(np.clip(round(16_000 / recordings), 10, 60))
+    return wanted if wanted <= 20 else max(min(wanted, LONGEST // events), 20)
 
 
 def _window(recordings: Recordings, sides: list[int], rest: float, knobs: Knobs) -> Window:
