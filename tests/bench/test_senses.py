@@ -3,6 +3,7 @@ from typer.testing import CliRunner
 
 from timesurf import SettingError
 from timesurf.bench import senses
+from timesurf.bench.processes import Plan
 from timesurf.cli.app import app
 from timesurf.datasets import sentences
 
@@ -16,7 +17,7 @@ def few(monkeypatch):
 
 def test_a_row_compares_the_default_with_other_methods_and_missing_files_are_passed_over(few, tmp_path):
     said = []
-    result = senses.run(tmp_path, 1, report=said.append)
+    result = senses.run(tmp_path, 1, plan=Plan(report=said.append))
     (row,) = result["senses"]
     assert row["recordings"] == [40, 20]
     assert row["default"][0] >= 0.9  # two sentences that differ in one of six characters
@@ -29,6 +30,7 @@ def test_a_row_compares_the_default_with_other_methods_and_missing_files_are_pas
 def test_a_small_version_takes_few_recordings(few):
     (row,) = senses.run(None, 2, only=["SENT"], methods=["counts_1"], small=20)["senses"]
     assert row["recordings"] == [20, 10]
+    assert row["seeds"] == [0, 1]
     assert len(row["counts_1"]) == 2
     assert "default" not in row
 
@@ -47,3 +49,11 @@ def test_the_command_prints_a_row_per_data_set(few, tmp_path):
     assert shown.exit_code == 0, shown.output
     assert "sentences" in shown.output
     assert (tmp_path / "f").is_file()
+
+
+def test_every_fold_is_measured_once_unless_told(few, monkeypatch):
+    monkeypatch.setattr(senses, "SPLITS", {"sentences": 2})
+    (row,) = senses.run(None, methods=["counts_1"], small=20)["senses"]
+    assert row["seeds"] == [0, 1]
+    monkeypatch.setattr(senses, "SPLITS", {})
+    assert len(senses.run(None, methods=["counts_1"], small=20)["senses"][0]["seeds"]) == 3

@@ -11,7 +11,7 @@ of the default's k-means layer, by logistic regression; the paper's preset; and,
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from timesurf import presets, tuning
 from timesurf.baselines import counts, hots
+from timesurf.bench import processes
 from timesurf.datasets import digits, sentences, wandering
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
@@ -30,7 +31,6 @@ from timesurf.network import Network
 from timesurf.results import machine
 
 Array = NDArray[Any]
-Report = Callable[[str], None]
 
 
 class Split(NamedTuple):
@@ -95,6 +95,8 @@ SENSES: dict[str, Callable[[Path | None, int], Split]] = {
     "braille touch": lambda folder, seed: _fold(_read(folder, "braille_touch_1348.npz")[0], seed, 5),
 }
 
+SPLITS = {"N-MNIST, real thousand": 10, "POKER pips": 5, "spoken digits, new speaker": 4, "braille touch": 5}
+
 
 @dataclass
 class Measurement:
@@ -104,6 +106,7 @@ class Measurement:
     seed: int
     engine: str
     minutes: float  # of tuning
+    threads: int | None = None
     network: Network | None = None
     about: dict[str, Any] = field(default_factory=dict)  # further figures of the default
 
@@ -111,7 +114,9 @@ class Measurement:
 def _default(of: Measurement) -> float:
     """`timesurf train` without options."""
     began = time.perf_counter()
-    of.network = Network.for_data(of.split.train, engine=of.engine, seed=of.seed).fit(of.split.train)
+    of.network = Network.for_data(of.split.train, engine=of.engine, threads=of.threads, seed=of.seed).fit(
+        of.split.train
+    )
     of.about["seconds"] = time.perf_counter() - began
     figures = of.network.evaluate(of.split.test)
     of.about |= {"kept": figures["kept"], "why": [] if of.network.law is None else list(of.network.law.why)}
@@ -120,7 +125,7 @@ def _default(of: Measurement) -> float:
 
 def _tuned(of: Measurement) -> float:
     """`timesurf train --tune MINUTES`."""
-    train, options = of.split.train, {"engine": of.engine, "seed": of.seed}
+    train, options = of.split.train, {"engine": of.engine, "threads": of.threads, "seed": of.seed}
     found = tuning.tune(train, minutes=of.minutes, **options)  # type: ignore[arg-type]
     of.about["tuning"] = found.why
     preset, _ = presets.for_data(train, knobs=found.knobs, **options)  # type: ignore[arg-type]
@@ -135,7 +140,7 @@ def paper_preset(train: Recordings) -> presets.Preset:
 
 def _accuracy(preset: presets.Preset, of: Measurement) -> float:
     train, test = of.split
-    network = preset.network(train, train.classes, of.seed, engine=of.engine)
+    network = preset.network(train, train.classes, of.seed, engine=of.engine, threads=of.threads)
     network.fit(train, **preset.training(), if_diverged="back")
     return float(network.evaluate(test)["recording_accuracy"])
 
@@ -163,25 +168,53 @@ METHODS: dict[str, Callable[[Measurement], float]] = {
 USUAL = tuple(name for name in METHODS if name != "tuned")
 
 
-def rows(
+@dataclass(frozen=True)
+class Job:
+    """One split of one data set, and the methods to compare on it."""
+
+    data: str
+    seed: int
+    folder: Path | None
+    methods: tuple[str, ...]
+    small: int | None
+    minutes: float
+    engine: str
+    threads: int | None
+
+    def __str__(self) -> str:
+        return f"{self.data}, seed {self.seed}"
+
+
+def measure(job: Job) -> dict[str, Any]:
+    """The recording accuracy of every method, and further figures of the default."""
+    try:
+        split = smaller(SENSES[job.data](job.folder, job.seed), job.small, job.seed)
+    except EventError as error:
+        return {"missing": str(error)}
+    of = Measurement(split, job.seed, job.engine, job.minutes, job.threads)
+    accuracy = {method: METHODS[method](of) for method in job.methods}
+    return {"recordings": [len(split.train), len(split.test)], **accuracy, **of.about}
+
+
+def run(
     folder: Path | None,
-    seeds: int,
+    seeds: int | None = None,
     *,
     only: Sequence[str] = (),
     methods: Sequence[str] = USUAL,
     small: int | None = None,
     minutes: float = 5.0,
     engine: str = "cpu",
-    report: Report = lambda text: None,
-) -> Iterator[dict[str, Any]]:
-    """One row per data set that is there: the recording accuracy of every method, for every seed.
+    plan: processes.Plan = processes.ALONE,
+) -> dict[str, Any]:
+    """Compare methods on all data sets that are there, with the machine that they were measured on.
 
     Parameters
     ----------
     folder : Path, optional
         Where files of real recordings are.
-    seeds : int
-        How many splits and networks per data set; a speaker or a fold each, where there are those.
+    seeds : int, optional
+        How many splits and networks per data set; None: each fold or speaker once, where there are those, else 3.
     only : sequence of str
         Data sets whose name has one of these in it; none means all.
     methods : sequence of str
@@ -192,31 +225,39 @@ def rows(
         Of the method "tuned".
     engine : str
         What computes.
-    report : callable
-        Called with what is being done.
+    plan : Plan
+        How many splits side by side, on one core each, and who is told.
 
-    Yields
-    ------
+    Returns
+    -------
     dict
-        "data", "recordings"; per method one accuracy per seed; of the default "kept", "seconds" and "why".
+        "senses": one row per data set with "data", "seeds" and "recordings"; per method one accuracy per seed; of the
+        default "kept", "seconds" and "why".
     """
     check_methods(methods, METHODS)
-    for name in chosen(only):
-        row: dict[str, Any] = {"data": name, **{method: [] for method in methods}, "kept": [], "seconds": []}
-        try:
-            for seed in range(seeds):
-                split = smaller(SENSES[name](folder, seed), small, seed)
-                row["recordings"] = [len(split.train), len(split.test)]
-                of = Measurement(split, seed, engine, minutes)
-                for method in methods:
-                    report(f"{name}, seed {seed}: {method}")
-                    row[method].append(METHODS[method](of))
-                for figure, value in of.about.items():
-                    row.setdefault(figure, []).append(value)
-        except EventError as error:
-            report(str(error))
+    threads = 1 if plan.processes > 1 else None
+    jobs = [
+        Job(data, seed, folder, tuple(methods), small, minutes, engine, threads)
+        for data in chosen(only)
+        for seed in range(seeds or SPLITS.get(data, 3))
+    ]
+    ended: dict[str, dict[int, dict[str, Any]]] = {}
+    result: dict[str, Any] = {"senses": [], "processes": plan.processes, "machine": machine.describe(engine)}
+    for job, found in processes.each(measure, jobs, plan):
+        if "missing" in found:
+            plan.report(found["missing"])
             continue
-        yield row
+        ended.setdefault(job.data, {})[job.seed] = found
+        result["senses"] = [_row(data, of) for data, of in ended.items()]
+        plan.save(result)
+    return result
+
+
+def _row(data: str, by_seed: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    """All seeds of one data set: per figure one value per seed."""
+    each = [by_seed[seed] for seed in sorted(by_seed)]
+    figures = {name: [one[name] for one in each] for name in each[0] if name != "recordings"}
+    return {"data": data, "seeds": sorted(by_seed), "recordings": each[0]["recordings"], **figures}
 
 
 def chosen(only: Sequence[str]) -> list[str]:
@@ -243,9 +284,3 @@ def smaller(whole: Split, most: int | None, seed: int) -> Split:
         for some, number in zip(whole, (most, most // 2), strict=True)
     )
     return Split(train, test[np.flatnonzero(np.isin(np.asarray(test.labels), train.classes))])
-
-
-def run(folder: Path | None, seeds: int, **options: Any) -> dict[str, Any]:
-    """All rows, with the machine that they were measured on; options as in `rows`."""
-    engine = options.get("engine", "cpu")
-    return {"senses": list(rows(folder, seeds, **options)), "seeds": seeds, "machine": machine.describe(engine)}

@@ -26,7 +26,8 @@ Minutes = Annotated[float | None, typer.Option(min=0.01, help="Begin no measurem
 Plot = Annotated[Path | None, typer.Option(help="Also draw the figures to this file.", dir_okay=False)]
 
 
-def _folder(data: Path | None) -> Path | None:
+def folder_of(data: Path | None) -> Path | None:
+    """Where data sets are: the folder that was named, or that of the environment."""
     return data or (Path(os.environ["TIMESURF_DATA"]) if os.environ.get("TIMESURF_DATA") else None)
 
 
@@ -60,9 +61,9 @@ def bench_family(
     check_writable(json_file)
     check_writable(plot)
     result = family.run(
-        _folder(data), seeds, only=only or family.DATA, methods=tuple(method or family.METHODS),
+        folder_of(data), seeds, only=only or family.DATA, methods=tuple(method or family.METHODS),
         shots=family.SHOTS if shots is None else [n for n in shots if n], small=small,
-        plan=_plan(parallel, minutes, json_file),
+        plan=plan_of(parallel, minutes, json_file),
     )  # fmt: skip
     for title, figure, form in (
         ("Recording accuracy on recordings that chose nothing", "recording_accuracy", "{:.1%}"),
@@ -74,7 +75,7 @@ def bench_family(
     write_json(json_file, result)
 
 
-def _plan(parallel: int, minutes: float | None, json_file: Path | None) -> Plan:
+def plan_of(parallel: int, minutes: float | None, json_file: Path | None) -> Plan:
     """Lines of progress, in a pipe too, and figures that are written as they come."""
     from timesurf.bench.processes import Plan
 
@@ -117,7 +118,9 @@ def bench_settings(
 
     check_writable(json_file)
     check_writable(plot)
-    result = settings.run(_folder(data), seeds, only=only or (), small=small, plan=_plan(parallel, minutes, json_file))
+    result = settings.run(
+        folder_of(data), seeds, only=only or (), small=small, plan=plan_of(parallel, minutes, json_file)
+    )
     table = Table(title="Change of recording accuracy, points, on recordings that are held out")
     names = list(dict.fromkeys(row["data"] for row in result["settings"]))
     for column in ("setting", *names, "worst"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,6 +9,7 @@ import typer
 from rich.table import Table
 
 from timesurf.cli.app import Engine, Json, bench, check_writable, console, write_json
+from timesurf.cli.family import Folder, Only, Processes, Small, folder_of, plan_of
 
 TITLES = {
     "default": "default", "counts_1": "counts", "counts_8": "counts, 8 stretches", "hots": "HOTS, histogram",
@@ -20,36 +19,34 @@ TITLES = {
 
 @bench.command("senses")
 def bench_senses(
-    data: Annotated[
-        Path | None, typer.Option(help="Folder with real recordings; default: $TIMESURF_DATA.", file_okay=False)
+    data: Folder = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Splits and networks per data set. Default: every fold or speaker once, else 3."),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Splits (folds, speakers) and networks per data set.")] = 3,
-    only: Annotated[list[str] | None, typer.Option(help="Only data sets with this in their name; repeatable.")] = None,
+    only: Only = None,
     method: Annotated[
         list[str] | None,
         typer.Option(help="default, counts_1, counts_8, hots, preset or tuned; repeatable. Default: all but tuned."),
     ] = None,
     minutes: Annotated[float, typer.Option(min=0.01, help="Minutes of tuning, for the method tuned.")] = 5.0,
-    small: Annotated[
-        int | None, typer.Option(min=20, help="Learn from so many recordings at most: a quick look, no result.")
-    ] = None,
+    small: Small = None,
+    parallel: Processes = 1,
     engine: Engine = "cpu",
     json_file: Json = None,
 ) -> None:
     """Train with default settings on every data set at hand, beside plain counts, HOTS and the paper's preset.
 
-    Example: timesurf bench senses --data recordings --json senses.json
+    Example: timesurf bench senses --data recordings --processes 8 --json senses.json
     """
     from timesurf.bench import senses
 
     check_writable(json_file)
-    folder = data or (Path(os.environ["TIMESURF_DATA"]) if os.environ.get("TIMESURF_DATA") else None)
     methods = tuple(method or senses.USUAL)
-    with console.status("Measuring ...") as status:
-        result = senses.run(
-            folder, seeds, only=only or (), methods=methods, minutes=minutes, small=small, engine=engine,
-            report=lambda what: status.update(f"Measuring: {what} ..."),
-        )  # fmt: skip
+    result = senses.run(
+        folder_of(data), seeds, only=only or (), methods=methods, minutes=minutes, small=small, engine=engine,
+        plan=plan_of(parallel, None, json_file),
+    )  # fmt: skip
     console.print(_table(result["senses"], methods))
     write_json(json_file, result)
 
@@ -64,6 +61,6 @@ def _table(rows: list[dict[str, Any]], methods: tuple[str, ...]) -> Table:
         mine = np.array(row[methods[0]])
         error = mine.std(ddof=1) / len(mine) ** 0.5 if len(mine) > 1 else float("nan")
         means = [f"{np.mean(row[name]):.1%}" for name in methods]
-        seconds = f"{np.mean(row['seconds']):.0f}" if row["seconds"] else ""
+        seconds = f"{np.mean(row['seconds']):.0f}" if row.get("seconds") else ""
         table.add_row(row["data"], means[0], f"{error:.1%}", *means[1:], seconds)
     return table
