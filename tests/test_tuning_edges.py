@@ -62,7 +62,7 @@ def trials(monkeypatch):
             assert (len(learn.t), len(judge.t), len(label)) == (14, 6, 6)
             return np.zeros(len(label), bool)
 
-        monkeypatch.setattr(tuning, "_right", right)
+        monkeypatch.setattr(tuning, "judged", right)
         return tuning.tune(recordings(), **limits)
 
     return run
@@ -84,7 +84,7 @@ def test_the_law_runs_whatever_the_time(trials):
 
 def test_what_was_found_is_ready_for_json(monkeypatch):
     right = {LAW: 3, Knobs(last_tau=0.25): 6}
-    monkeypatch.setattr(tuning, "_right", lambda *of: np.arange(6) < right.get(of[3], 0))
+    monkeypatch.setattr(tuning, "judged", lambda *of: np.arange(6) < right.get(of[3], 0))
     seen = []
     found = tuning.tune(recordings(), trials=3, report=seen.append)
     assert seen == list(found.trials)
@@ -109,4 +109,4 @@ def test_a_network_that_diverges_is_right_nowhere(monkeypatch):
 
     monkeypatch.setattr(tuning.Network, "fit", diverge)
     data = recordings()
-    assert tuning._right(data, data, np.zeros(20), LAW, "cpu", 1, 0).tolist() == [False] * 20
+    assert tuning.judged(data, data, np.zeros(20), LAW, "cpu", 1, 0).tolist() == [False] * 20
