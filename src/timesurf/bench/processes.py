@@ -6,11 +6,13 @@ that figures do not depend on how many run side by side, and speeds of one run c
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any, TypeVar
 
 Job = TypeVar("Job")
@@ -96,11 +98,19 @@ def each(work: Callable[[Job], Done], jobs: Sequence[Job], plan: Plan = ALONE) -
 
 
 def _on_one_core() -> None:
-    """Keep the libraries of a worker to one thread, for as long as it lives."""
+    """Keep the libraries of a worker to one thread, for as long as it lives; it ends with the process that began it."""
     global _limits
     from threadpoolctl import threadpool_limits
 
     _limits = threadpool_limits(1)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A parent that is killed cannot tell its workers."""
+    if (parent := parent_process()) is not None:
+        parent.join()
+        os._exit(1)
 
 
 _limits: Any = None
