@@ -1,7 +1,7 @@
-"""Write the tables of docs/family.md and docs/settings.md, and their pictures, from the results of two commands.
+"""Write the tables of docs/family.md, docs/settings.md and docs/robustness.md, and their pictures, from results.
 
-Run: python benchmarks/senses_tables.py    after `timesurf bench family` and `timesurf bench settings` have written
-benchmarks/results/family.json and benchmarks/results/settings.json
+Run: python benchmarks/senses_tables.py    after `timesurf bench family`, `bench settings` and `bench robustness` have
+written family.json, settings.json and robustness.json into benchmarks/results
 """
 
 import json
@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from timesurf import plots
-from timesurf.bench import family, settings
+from timesurf.bench import family, robustness, settings
 
 ROOT = Path(__file__).parents[1]
 RESULTS, DOCS = ROOT / "benchmarks" / "results", ROOT / "docs"
@@ -82,6 +82,18 @@ def settings_parts(result):
     return {"measured": measured(result, rows), "changes": table(["", *data, "worst"], lines)}
 
 
+def robustness_parts(result):
+    """The parts of docs/robustness.md that are figures: one table for all data sets."""
+    rows, found = result["robustness"], robustness.curves(result["robustness"])
+    columns = [(data, method) for data in found for method in robustness.METHODS]
+    lines = []
+    for disturbance, of in robustness.DISTURBANCES.items():
+        for level in (0, *of.levels):
+            cells = [f"{100 * found[data][disturbance][method][level][0]:.0f}" for data, method in columns]
+            lines.append([disturbance if level == 0 else "", f"{level:g}" if level else "none", *cells])
+    return {"measured": measured(result, rows), "table": table(["", "", *(f"{d}: `{m}`" for d, m in columns)], lines)}
+
+
 def filled(page, parts):
     """The page with these parts in place of what is between their marks."""
     for name, text in parts.items():
@@ -90,11 +102,11 @@ def filled(page, parts):
     return page
 
 
-PAGES = {"family": family_parts, "settings": settings_parts}
+PAGES = {"family": family_parts, "settings": settings_parts, "robustness": robustness_parts}
 
 
 def main():
-    """Rewrite the tables and the pictures of both pages."""
+    """Rewrite the tables and the pictures of all pages."""
     results = {name: json.loads((RESULTS / f"{name}.json").read_text()) for name in PAGES}
     for name, parts in PAGES.items():
         page = DOCS / f"{name}.md"
@@ -102,6 +114,7 @@ def main():
     pictures = {
         "family": plots.family(family.curves(results["family"]["family"])),
         "settings": plots.settings(settings.changes(results["settings"]["settings"])),
+        "robustness": plots.robustness(robustness.curves(results["robustness"]["robustness"])),
     }
     for name, picture in pictures.items():
         picture.savefig(DOCS / "images" / f"{name}.png", dpi=110)

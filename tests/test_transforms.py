@@ -111,6 +111,10 @@ def test_structured_arrays_go_through_as_in_a_tonic_compose():
         (lambda r: transforms.crop(r, (0, 0), (0, 2)), EventError, "field"),
         (lambda r: transforms.drop(r, 2), SettingError, "share"),
         (lambda r: transforms.jitter(r, pixels=-1), SettingError, "pixels"),
+        (lambda r: transforms.add_noise(r, -1), SettingError, "rate = -1 must lie between 0 and 1,000,000"),
+        (lambda r: transforms.add_noise(r, 1.1e6), SettingError, "rate"),
+        (lambda r: transforms.add_hot_pixels(r, 21), SettingError, "pixels = 21 must be a whole number from 0 to 20"),
+        (lambda r: transforms.add_hot_pixels(r, 1.5), SettingError, "pixels"),
         (lambda _: transforms.merge_polarities([1, 2]), EventError, "structured array"),
         (lambda r: transforms.refractory(r, "2 furlongs"), SettingError, "period"),
     ],
@@ -154,6 +158,8 @@ EVERY = {
     "denoise": partial(transforms.denoise, period=20),
     "drop": partial(transforms.drop, share=0.5),
     "jitter": partial(transforms.jitter, pixels=1, time=5),
+    "add_noise": partial(transforms.add_noise, rate=5000),
+    "add_hot_pixels": partial(transforms.add_hot_pixels, pixels=2, rate=1e5),
 }
 
 

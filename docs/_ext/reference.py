@@ -14,7 +14,8 @@ MOST_USED = (
 )  # fmt: skip
 ROOMS = {  # "room.*" stands for every module of a room
     "Events and data": (
-        "events", "times", "transforms", "transforms.preparation", "transforms.cutting", "io.*", "datasets.*",
+        "events", "times", "transforms", "transforms.disturbances", "transforms.preparation", "transforms.cutting",
+        "io.*", "datasets.*",
     ),
     "The network and the rule": (
         "layers", "rule", "network", "predicting", "inference", "estimator", "presets", "modelfile",

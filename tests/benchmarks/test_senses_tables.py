@@ -1,4 +1,4 @@
-"""Tables of the pages on the family and on settings are those of the saved results."""
+"""Tables of the pages on the family, on settings and on robustness are those of the saved results."""
 
 import json
 

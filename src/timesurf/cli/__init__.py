@@ -14,6 +14,7 @@ from timesurf.cli import (  # noqa: F401  # each adds its commands
     predicting,
     reading,
     reporting,
+    robustness,
     searching,
     sending,
     senses,

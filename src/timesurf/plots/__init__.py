@@ -9,7 +9,8 @@ its decisions  `separability`, `decision`, `confusion`, `matrix`, `early`, `lear
 an animation   `animate`
 pieces         `timeline`: a whole figure
 benchmarks     `compare_features`, `continual`, `digits`, `family`, `growth`,
-               `incremental`, `scaling`, `search`, `settings`: each makes a whole figure
+               `incremental`, `robustness`, `scaling`, `search`, `settings`: each
+               makes a whole figure
 =============  =============================================================================
 
 All others draw into the `ax` they are given, or into a new figure, and return the axes:
@@ -19,7 +20,7 @@ imported on first use.
 """
 
 from timesurf.plots.events import kept, space_time, surface
-from timesurf.plots.family import family, settings
+from timesurf.plots.family import family, robustness, settings
 from timesurf.plots.movie import animate
 from timesurf.plots.network import centroid, centroids, thresholds
 from timesurf.plots.running import confusion, decision, early, learning_curves, matrix, separability
@@ -54,6 +55,7 @@ __all__ = [
     "learning_curves",
     "matrix",
     "prequential",
+    "robustness",
     "scaling",
     "search",
     "separability",

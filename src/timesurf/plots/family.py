@@ -1,4 +1,4 @@
-"""Figures of comparisons over many senses: methods over recordings per class, settings changed one at a time."""
+"""Figures of comparisons: methods over recordings per class, under disturbances; settings changed one at a time."""
 
 from __future__ import annotations
 
@@ -49,6 +49,38 @@ def family(curves: dict[str, dict[str, dict[str, float]]]) -> Figure:
         row[0].set_ylabel("recording accuracy, %")
     fullest = max(axes.flat, key=lambda ax: len(ax.lines))
     fig.legend(*fullest.get_legend_handles_labels(), loc="outside right upper", fontsize="small")
+    return fig
+
+
+def robustness(curves: dict[str, dict[str, dict[str, dict[float, tuple[float, float]]]]]) -> Figure:
+    """Draw recording accuracy over the level of a disturbance: a row per data set, a panel per disturbance.
+
+    Parameters
+    ----------
+    curves : dict
+        By data set, disturbance, method and level, as `bench.robustness.curves` gives them: accuracy and its standard
+        error, which is drawn where it is known.
+
+    Returns
+    -------
+    Figure
+        One line per method in each panel.
+    """
+    panels = list(dict.fromkeys(name for of in curves.values() for name in of))
+    fig, axes = figure(len(curves), len(panels), (2.6 * len(panels) + 0.6, 2.7 * len(curves) + 0.6))
+    for row, (data, of) in zip(axes, curves.items(), strict=True):
+        for ax, name in zip(row, panels, strict=True):
+            for n, (method, points) in enumerate(of.get(name, {}).items()):
+                levels = [f"{level:g}" if level else "none" for level in points]
+                heights, errors = (100 * np.array(each) for each in zip(*points.values(), strict=True))
+                look = style.line(n) | {"marker": style.MARKERS[n], "markersize": 4, "capsize": 2}
+                ax.errorbar(levels, heights, errors, label=method, linewidth=2 if n == 0 else 1, **look)
+            ax.set_ylim(0, 102)
+            ax.grid(color=style.FAINT)
+        row[0].set_ylabel(f"{data}\nrecording accuracy, %", fontsize=9)
+    for ax, name in zip(axes[-1], panels, strict=True):
+        ax.set_xlabel(name)
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
     return fig
 
 

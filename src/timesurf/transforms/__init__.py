@@ -11,44 +11,28 @@ file goes to a temporary one in the cache folder ($TIMESURF_CACHE), and is mappe
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec, cast
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.errors import EventError, SettingError
+from timesurf.errors import SettingError
 from timesurf.events import LATEST, Recordings
 from timesurf.times import Time, first_microsecond, microseconds
+from timesurf.transforms.arrays import also_arrays
+from timesurf.transforms.disturbances import add_hot_pixels as add_hot_pixels
+from timesurf.transforms.disturbances import add_noise as add_noise
 from timesurf.transforms.parts import in_parts
 
 Array = NDArray[Any]
-P = ParamSpec("P")
 SACCADES = ((3.5, 7.0), (3.5, -7.0), (-7.0, 0.0))  # pixels that N-MNIST's images move by, (x, y), one after another
 SACCADE = 105_000  # us that each of them takes
 _FARTHEST = 2**31  # pixels: fields are smaller, and sums of such numbers are exact
 
 
-def _also_arrays(
-    transform: Callable[Concatenate[Recordings, P], Recordings],
-) -> Callable[Concatenate[Any, P], Any]:
-    """Let a transform of recordings take one structured array as well."""
-
-    @functools.wraps(transform)
-    def either(events: Any, *args: P.args, **kwargs: P.kwargs) -> Any:
-        if isinstance(events, Recordings):
-            return transform(events, *args, **kwargs)
-        if not isinstance(events, np.ndarray):
-            raise EventError(f"Recordings or a structured array of events are needed, not {type(events).__name__}.")
-        changed = transform(Recordings.from_structured([events]), *args, **kwargs)
-        return changed.to_structured()[0].astype(events.dtype, copy=False)
-
-    return cast("Callable[Concatenate[Any, P], Any]", either)
-
-
-@_also_arrays
+@also_arrays
 @in_parts
 def crop(recordings: Recordings, corner: Sequence[int], size: Sequence[int]) -> Recordings:
     """Events inside a box of the field; the corner of the box becomes the origin.
@@ -77,7 +61,7 @@ def crop(recordings: Recordings, corner: Sequence[int], size: Sequence[int]) -> 
     return _rebuilt(recordings, _narrow(moved, size), recordings.t, recordings.p, inside, field=size)
 
 
-@_also_arrays
+@also_arrays
 def merge_polarities(recordings: Recordings) -> Recordings:
     """Every event under polarity 0. No event is copied.
 
@@ -90,7 +74,7 @@ def merge_polarities(recordings: Recordings) -> Recordings:
     return recordings.with_one_polarity()
 
 
-@_also_arrays
+@also_arrays
 @in_parts
 def stabilise(
     recordings: Recordings, saccades: Sequence[Sequence[float]] = SACCADES, duration: Time = SACCADE
@@ -120,7 +104,7 @@ def stabilise(
     return _rebuilt(recordings, _narrow(coords, recordings.field), recordings.t, recordings.p, inside)
 
 
-@_also_arrays
+@also_arrays
 @in_parts
 def time_crop(recordings: Recordings, start: Time = 0, stop: Time | None = None) -> Recordings:
     """Events from `start` up to but without `stop`; times stay as they are.
@@ -140,7 +124,7 @@ def time_crop(recordings: Recordings, start: Time = 0, stop: Time | None = None)
     return _rebuilt(recordings, recordings.coords, t, recordings.p, keep)
 
 
-@_also_arrays
+@also_arrays
 @in_parts
 def refractory(recordings: Recordings, period: Time) -> Recordings:
     """Without events that come sooner than `period` after the last remaining one of the same pixel and polarity.
@@ -167,7 +151,7 @@ def refractory(recordings: Recordings, period: Time) -> Recordings:
     return _rebuilt(recordings, recordings.coords, recordings.t, recordings.p, keep)
 
 
-@_also_arrays
+@also_arrays
 @in_parts
 def denoise(recordings: Recordings, period: Time) -> Recordings:
     """Without isolated events: those where no touching pixel, of either polarity, fired within `period` before.
@@ -204,7 +188,7 @@ def without_noise(recordings: Recordings, us: float, past: Array | None = None) 
     return _rebuilt(recordings, recordings.coords, recordings.t, recordings.p, keep)
 
 
-@_also_arrays
+@also_arrays
 @in_parts
 def hot_pixels(recordings: Recordings, rate: float) -> Recordings:
     """Without the events of a pixel, of either polarity, while it fires faster than `rate`.
@@ -243,7 +227,7 @@ def without_hot_pixels(recordings: Recordings, rate: float, past: tuple[Array, A
     return _rebuilt(recordings, recordings.coords, recordings.t, recordings.p, keep)
 
 
-@_also_arrays
+@also_arrays
 @in_parts
 def downsample(recordings: Recordings, space: int | Sequence[int] = 1, time: Time | None = None) -> Recordings:
     """Fewer pixels, and coarser times.
@@ -280,7 +264,7 @@ def downsample(recordings: Recordings, space: int | Sequence[int] = 1, time: Tim
     return _rebuilt(coarse, coarse.coords, t, coarse.p, keep)
 
 
-@_also_arrays
+@also_arrays
 @in_parts
 def flip(recordings: Recordings, axis: int = 0) -> Recordings:
     """Mirrored along one dimension of the field: 0 is x, left and right; 1 is y.
@@ -306,7 +290,7 @@ def flip(recordings: Recordings, axis: int = 0) -> Recordings:
     return _rebuilt(recordings, coords, recordings.t, recordings.p, keep)
 
 
-@_also_arrays
+@also_arrays
 @in_parts
 def only_polarity(recordings: Recordings, p: int) -> Recordings:
     """Events of one polarity (of a camera 1 is on, 0 off), which becomes the only one.
@@ -332,7 +316,7 @@ def _whole_factors(space: int | Sequence[int], dimensions: int) -> tuple[int, ..
     return tuple(map(int, factors))
 
 
-@_also_arrays
+@also_arrays
 def drop(recordings: Recordings, share: float, seed: int | np.random.Generator = 0) -> Recordings:
     """Without a random share of the events, for augmentation.
 
@@ -352,7 +336,7 @@ def drop(recordings: Recordings, share: float, seed: int | np.random.Generator =
     return _rebuilt(recordings, recordings.coords, recordings.t, recordings.p, keep)
 
 
-@_also_arrays
+@also_arrays
 def jitter(
     recordings: Recordings, pixels: float = 0.0, time: Time | None = None, seed: int | np.random.Generator = 0
 ) -> Recordings:
