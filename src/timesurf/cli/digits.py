@@ -35,6 +35,13 @@ def bench_nmnist(
             help="Which rows, names separated by commas; others are taken from the --json file, if it has them."
         ),
     ] = "",
+    beyond: Annotated[
+        bool,
+        typer.Option(
+            "--beyond",
+            help="Also rows beyond the paper: both polarities, pooled places, more units, two layers, fewer events.",
+        ),
+    ] = False,
     train: Annotated[int | None, typer.Option(min=20, help="Learn from this number of recordings only.")] = None,
     engine: Engine = "cpu",
     seed: Seed = 0,
@@ -55,7 +62,8 @@ def bench_nmnist(
         raise SettingError("Choose the recordings: exactly one of --data DIR, --npz FILE and --simulated.")
     check_writable(json_file)
     check_writable(plot)
-    chosen = [name.strip() for name in rows.split(",")] if rows else list(table3.ROWS)
+    usual = table3.ALL if beyond else table3.ROWS
+    chosen = [name.strip() for name in rows.split(",")] if rows else list(usual)
     if any(name.startswith("ann") for name in chosen):
         ann.load()  # fails now, not in an hour, if PyTorch is missing
     if npz is not None:
@@ -84,7 +92,7 @@ def bench_nmnist(
 
 def _with_earlier(path: Path | None, result: dict[str, Any]) -> dict[str, Any]:
     """The result, with the other rows of an earlier run on the same data with the same seed."""
-    from timesurf.paper.table3 import ROWS
+    from timesurf.paper.table3 import ALL
 
     if path is None or not path.is_file():
         return result
@@ -94,7 +102,7 @@ def _with_earlier(path: Path | None, result: dict[str, Any]) -> dict[str, Any]:
         return result
     if (earlier.get("data"), earlier.get("settings", {}).get("seed")) != (result["data"], result["settings"]["seed"]):
         return result
-    return result | {name: earlier[name] for name in ROWS if name in earlier and name not in result}
+    return result | {name: earlier[name] for name in ALL if name in earlier and name not in result}
 
 
 def _folded(npz: Path, images: Path | None, folds: int, seed: int) -> tuple[str, list[Any]]:
@@ -105,7 +113,7 @@ def _folded(npz: Path, images: Path | None, folds: int, seed: int) -> tuple[str,
     from timesurf.errors import EventError
     from timesurf.paper import table3
 
-    recordings = nmnist.prepared(nmnist.read(npz))
+    recordings = nmnist.cropped(nmnist.read(npz))
     still = None
     try:
         pictures, labels = mnist.read(images)
@@ -130,7 +138,7 @@ def _whole(data: Path | None, images: Path | None, train: int | None, engine: st
                 read = nmnist.read(data, split, progress=report)
             else:
                 read = saccades.digits(images, split, engine="cuda" if engine == "cuda" else "cpu", progress=report)
-        parts.append(nmnist.prepared(read))
+        parts.append(nmnist.cropped(read))
         if data and not nmnist.complete(parts[-1], split):
             console.print(f"{data}: {len(read):,} recordings in {split}, {nmnist.COUNTS[split]:,} in the official one.")
     still = None
@@ -149,12 +157,12 @@ def _whole(data: Path | None, images: Path | None, train: int | None, engine: st
 
 def _table3(result: dict[str, Any]) -> Table:
     """Table 3 beside the paper's figures."""
-    from timesurf.paper.table3 import PAPER, ROWS
+    from timesurf.paper.table3 import ALL, PAPER
 
     table = Table(title=f"{result['data']} (the paper's Table 3: all of N-MNIST)")
     for column in ("", "recording accuracy (95 %)", "paper", "events kept", "paper", "training, s"):
         table.add_column(column, justify="right" if column else "left")
-    for name, title in ROWS.items():
+    for name, title in ALL.items():
         if name in result:
             row, paper = result[name], PAPER.get(name, {})
             low, high = row["interval"]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,11 @@ def is_whole(recordings: Recordings) -> bool:
 def prepared(recordings: Recordings) -> Recordings:
     """As the paper's network takes them: the middle 28 x 28 pixels, polarities merged."""
     return PREPARATION(recordings)
+
+
+def cropped(recordings: Recordings) -> Recordings:
+    """The same events with both polarities."""
+    return replace(PREPARATION, polarity="both")(recordings)
 
 
 def decode(folder: str | Path, progress: Callable[[int, int], None] | None = None) -> Recordings:

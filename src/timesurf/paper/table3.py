@@ -1,10 +1,11 @@
-"""The paper's Table 3: digits of N-MNIST classified by Sup3r, by backpropagation and by HOTS."""
+"""The paper's Table 3: digits of N-MNIST classified by Sup3r, by backpropagation and by HOTS; and rows beyond it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from numpy.typing import NDArray
 
 from timesurf import metrics
 from timesurf.baselines import ann, hots
+from timesurf.engines import Outcome
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
 from timesurf.layers import Full, Window
 from timesurf.learning.trainer import Progress
 from timesurf.network import Network
+from timesurf.paper import beyond
 from timesurf.presets import Preset, nmnist
 from timesurf.results import machine
 
@@ -36,6 +39,7 @@ ROWS = {
     "hots_linear": "HOTS, 32 units; logistic regression on counts by place",
     "hots_svm": "HOTS, 32 and 96 units; polynomial SVM on histograms",
 }
+ALL = ROWS | beyond.ROWS
 # Two layers of HOTS with time constants that grow from layer to layer, as its authors recommend.
 HOTS = (Window(9, units=32, tau="10 ms"), Window(5, units=96, tau="50 ms"), Full(tau="50 ms"))
 PRINTED = ("100 ms", "1 ms")  # time constants as the paper prints them
@@ -49,7 +53,7 @@ class Split:
     Attributes
     ----------
     train, test : Recordings
-        The two parts.
+        The two parts, with both polarities for rows beyond the paper.
     images : tuple of array or None
         Still images of the same digits, for training and for testing, where they are known.
 
@@ -58,6 +62,10 @@ class Split:
     train: Recordings
     test: Recordings
     images: tuple[Array, Array] | None = None
+
+    def merged(self) -> Split:
+        """The same events under one polarity, as the paper has them; none is copied."""
+        return replace(self, train=self.train.with_one_polarity(), test=self.test.with_one_polarity())
 
 
 def run(
@@ -75,13 +83,14 @@ def run(
     Parameters
     ----------
     splits : sequence of Split
-        Recordings as `datasets.nmnist.prepared` gives them.
+        Recordings as `datasets.nmnist.prepared` gives them, or, for rows beyond the paper, `datasets.nmnist.cropped`;
+        the paper's rows merge polarities.
     data : str
         A description of the data.
     seed : int
         Seed of networks and classifiers.
     rows : sequence of str
-        Which rows of the table, names from `ROWS`.
+        Which rows of the table, names from `ALL`; by default those of the paper.
     engine : str
         Engine of the networks; backpropagation and classifiers run on the CPU.
     progress : callable, optional
@@ -100,17 +109,18 @@ def run(
         If a row is unknown.
 
     """
-    unknown = [name for name in rows if name not in ROWS]
+    unknown = [name for name in rows if name not in ALL]
     if unknown:
-        raise SettingError(f"Unknown row {', '.join(unknown)}: rows are {', '.join(ROWS)}.")
+        raise SettingError(f"Unknown row {', '.join(unknown)}: rows are {', '.join(ALL)}.")
     began = time.perf_counter()
     report = progress or (lambda what: None)
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in rows}
-    for number, split in enumerate(splits, start=1):
+    for number, whole in enumerate(splits, start=1):
         for name in rows:
+            split = whole if name in beyond.ROWS else whole.merged()
             if name == "ann_mnist" and split.images is None:
                 continue
-            what = f"{f'fold {number} of {len(splits)}: ' if len(splits) > 1 else ''}{ROWS[name]}"
+            what = f"{f'fold {number} of {len(splits)}: ' if len(splits) > 1 else ''}{ALL[name]}"
             report(what)
             row = _ROWS[name](split, seed, lambda step, what=what: report(f"{what}: {step}"), engine)  # type: ignore[misc]
             found[name].append(row)
@@ -122,6 +132,7 @@ def run(
         "train": len(first.train), "test": len(first.test), "splits": len(splits), "seed": seed, "engine": engine,
         "events": int(first.train.counts.sum() + first.test.counts.sum()),
         "preset": nmnist(len(first.train)).to_dict(),
+        "beyond": {name: beyond.PRESETS[name](len(first.train)).to_dict() for name in rows if name in beyond.ROWS},
     }  # fmt: skip
     return {
         "data": data, **{name: summary(of) for name, of in found.items() if of},
@@ -141,7 +152,21 @@ def folds(recordings: Recordings, number: int, seed: int, images: Array | None =
 
 def sup3r(split: Split, seed: int, report: Report, engine: str = "cpu", preset: Preset | None = None) -> dict[str, Any]:
     """Sup3r: the preset's network, trained end to end."""
-    preset = preset or nmnist(len(split.train))
+    network, outcome, row = trained(split, seed, report, engine, preset or nmnist(len(split.train)))
+    label = network.class_numbers(split.test)
+    of_class = [label == c for c in range(len(network.classes))]
+    return row | {
+        "confusion": metrics.confusion(outcome.votes, label).tolist(),
+        "kept_by_class": [float(outcome.votes[of].sum() / max(outcome.events[of].sum(), 1)) for of in of_class],
+        "early": early(network, split.test[:_TRACED]),
+        "features": network.parameters[0].centroids.tolist(), "thresholds": network.parameters[0].thresholds.tolist(),
+    }  # fmt: skip
+
+
+def trained(
+    split: Split, seed: int, report: Report, engine: str, preset: Preset
+) -> tuple[Network, Outcome, dict[str, Any]]:
+    """A preset's network that has learned, what it makes of the test recordings, and its figures."""
 
     def step(now: Progress) -> None:
         report(f"{now.done / now.total:.0%}, event accuracy {now.event_accuracy:.0%}, {now.kept:.0%} kept")
@@ -154,17 +179,18 @@ def sup3r(split: Split, seed: int, report: Report, engine: str = "cpu", preset: 
     start = time.perf_counter()
     outcome = network.infer(split.test)
     rate = outcome.events.sum() / (time.perf_counter() - start)
-    label = network.class_numbers(split.test)
-    of_class = [label == c for c in range(len(network.classes))]
-    return {
-        "recording_accuracy": metrics.recording_accuracy(outcome.votes, label), "tested": len(split.test),
+    right = network.decide(outcome).classes == network.class_numbers(split.test)
+    figures = {
+        "recording_accuracy": float(right.mean()), "tested": len(split.test),
         "kept": metrics.kept(outcome), "seconds": seconds, "events_per_s": float(rate),
         "training_events_per_s": float(preset.passes * split.train.counts.sum() / seconds),
-        "confusion": metrics.confusion(outcome.votes, label).tolist(),
-        "kept_by_class": [float(outcome.votes[of].sum() / max(outcome.events[of].sum(), 1)) for of in of_class],
-        "early": early(network, split.test[:_TRACED]),
-        "features": network.parameters[0].centroids.tolist(), "thresholds": network.parameters[0].thresholds.tolist(),
     }  # fmt: skip
+    return network, outcome, figures
+
+
+def further(name: str, split: Split, seed: int, report: Report, engine: str = "cpu") -> dict[str, Any]:
+    """A row beyond the paper, by its name in `beyond.PRESETS`."""
+    return trained(split, seed, report, engine, beyond.PRESETS[name](len(split.train)))[2]
 
 
 def early(network: Network, recordings: Recordings) -> dict[str, list[float]]:
@@ -238,7 +264,7 @@ def _classified(
 
 _ROWS: dict[str, Callable[[Split, int, Report, str], dict[str, Any]]] = {
     "sup3r": sup3r, "sup3r_printed": sup3r_printed, "ann_mnist": ann_mnist, "ann_events": ann_events,
-    "hots_linear": hots_linear, "hots_svm": hots_svm,
+    "hots_linear": hots_linear, "hots_svm": hots_svm, **{name: partial(further, name) for name in beyond.ROWS},
 }  # fmt: skip
 
 
