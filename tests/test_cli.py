@@ -35,6 +35,7 @@ def test_bench_classification_writes_its_figures(tmp_path):
         ["bench", "nothing"],
         ["bench", "nmnist"],
         ["bench", "nmnist", "--simulated", "--data", "."],
+        ["bench", "nmnist", "--simulated", "--transfer"],
         ["bench", "nmnist", "--simulated", "--rows", "hots_linear", "--mnist", "setup.cfg"],
         ["bench", "speed", "--check", "--engine", "cuda"],
         ["demo", "--out", "setup.cfg/x"],

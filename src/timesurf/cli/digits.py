@@ -1,4 +1,4 @@
-"""`timesurf bench nmnist`: the paper's Table 3, on real recordings or on simulated ones."""
+"""`timesurf bench nmnist`: the paper's Table 3, on real recordings, on simulated ones, or from these to those."""
 
 from __future__ import annotations
 
@@ -42,6 +42,13 @@ def bench_nmnist(
             help="Also rows beyond the paper: both polarities, pooled places, more units, two layers, fewer events.",
         ),
     ] = False,
+    transfer: Annotated[
+        bool,
+        typer.Option(
+            "--transfer",
+            help="Instead of the table: learn from simulated recordings of other digits, test and adapt on --npz.",
+        ),
+    ] = False,
     train: Annotated[int | None, typer.Option(min=20, help="Learn from this number of recordings only.")] = None,
     engine: Engine = "cpu",
     seed: Seed = 0,
@@ -62,6 +69,11 @@ def bench_nmnist(
         raise SettingError("Choose the recordings: exactly one of --data DIR, --npz FILE and --simulated.")
     check_writable(json_file)
     check_writable(plot)
+    if transfer:
+        if npz is None or rows or beyond or plot:
+            raise SettingError("--transfer needs --npz, and takes neither --rows nor --beyond nor --plot.")
+        write_json(json_file, _transferred(npz, images, train, engine, seed))
+        return
     usual = table3.ALL if beyond else table3.ROWS
     chosen = [name.strip() for name in rows.split(",")] if rows else list(usual)
     if any(name.startswith("ann") for name in chosen):
@@ -88,6 +100,37 @@ def bench_nmnist(
         )
         write_plot(plot, lambda: plots.digits(row))
     write_json(json_file, result)
+
+
+def _transferred(npz: Path, images: Path | None, train: int | None, engine: str, seed: int) -> dict[str, Any]:
+    """Learn from simulated recordings of other digits, test and adapt on real ones; show and return the figures."""
+    from timesurf.datasets import nmnist
+    from timesurf.paper import transfer
+
+    real = nmnist.read(npz)
+    simulated = transfer.others(_simulated(images, "train", engine), real)[:train]
+    with console.status("Training ...") as status:
+        result = transfer.run(
+            nmnist.cropped(simulated), nmnist.cropped(real), seed, engine=engine, progress=status.update
+        )
+    table = Table("real recordings learned from", title="Real recordings, learned from simulated ones of other digits")
+    for column in ("tested on", "before", "after (95 %)"):
+        table.add_column(column, justify="right")
+    for row in ({"recordings": 0} | result["zero_shot"], *result["adapted"]):
+        low, high = row["interval"]
+        before = f"{row['before']:.2%}" if "before" in row else "-"
+        after = f"{row['recording_accuracy']:.2%} ({low:.1%} to {high:.1%})"
+        table.add_row(str(row["recordings"] or "none"), f"{row['tested']:,}", before, after)
+    console.print(table)
+    return result
+
+
+def _simulated(images: Path | None, split: str, engine: str) -> Recordings:
+    """All of a split of MNIST as the simulated camera sees it."""
+    from timesurf.datasets import saccades
+
+    with counted(f"simulating the {split} split") as report:
+        return saccades.digits(images, split, engine="cuda" if engine == "cuda" else "cpu", progress=report)
 
 
 def _with_earlier(path: Path | None, result: dict[str, Any]) -> dict[str, Any]:
@@ -127,17 +170,17 @@ def _folded(npz: Path, images: Path | None, folds: int, seed: int) -> tuple[str,
 
 def _whole(data: Path | None, images: Path | None, train: int | None, engine: str) -> tuple[str, list[Any]]:
     """The official split of N-MNIST, or of events simulated from MNIST."""
-    from timesurf.datasets import mnist, nmnist, saccades
+    from timesurf.datasets import mnist, nmnist
     from timesurf.errors import EventError
     from timesurf.paper import table3
 
     parts: list[Recordings] = []
     for split in ("train", "test"):
-        with counted(f"reading the {split} split" if data else f"simulating the {split} split") as report:
-            if data:
+        if data:
+            with counted(f"reading the {split} split") as report:
                 read = nmnist.read(data, split, progress=report)
-            else:
-                read = saccades.digits(images, split, engine="cuda" if engine == "cuda" else "cpu", progress=report)
+        else:
+            read = _simulated(images, split, engine)
         parts.append(nmnist.cropped(read))
         if data and not nmnist.complete(parts[-1], split):
             console.print(f"{data}: {len(read):,} recordings in {split}, {nmnist.COUNTS[split]:,} in the official one.")
