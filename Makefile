@@ -32,7 +32,7 @@ lint: .venv/dev.done  ## check style, types and the direction of imports
 	$(BIN)/lint-imports
 
 docs: .venv/docs.done  ## build the documentation into docs/_build/html; fail on a warning
-	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 
 bench: .venv/plots.done  ## compute the paper's Table 1 from ten networks
 	$(BIN)/timesurf bench classification --networks 10 --seed 0 --json table1.json

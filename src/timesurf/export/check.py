@@ -53,7 +53,7 @@ def compare(
         "winners" (one share per layer: events that reached the layer in both, with the same unit), "passed" (events
         that the same layers let pass), "decides" (by votes or evidence, both in the same way), "decisions" (recordings
         with the same decision), "kept" and, where there are labels, "recording_accuracy" and "event_accuracy" of the
-        C, computed as `Network.evaluate` does, the network's own under the same names after "network_",
+        C, computed as `Network.evaluate` does, the network's own under the same names after ``network_``,
         "events_per_second" (one core of this machine), "ram" and "constants" (bytes), "code" (bytes of instructions on
         a Cortex-M4; None where arm-none-eabi-gcc is missing).
     """
