@@ -1,7 +1,7 @@
-"""Write the tables of docs/family.md, docs/settings.md and docs/robustness.md, and their pictures, from results.
+"""Write the tables of README and of pages on the family, settings and robustness, and their pictures, from results.
 
-Run: python benchmarks/senses_tables.py    after `timesurf bench family`, `bench settings` and `bench robustness` have
-written family.json, settings.json and robustness.json into benchmarks/results
+Run: python benchmarks/senses_tables.py    after `timesurf bench senses`, `family`, `settings` and `robustness` have
+written senses.json, family.json, settings.json and robustness.json into benchmarks/results
 """
 
 import json
@@ -94,6 +94,23 @@ def robustness_parts(result):
     return {"measured": measured(result, rows), "table": table(["", "", *(f"{d}: `{m}`" for d, m in columns)], lines)}
 
 
+SENSES = {"default": "timesurf", "hots": "HOTS, histogram", "counts_8": "counts, 8 stretches", "counts_1": "counts"}
+
+
+def senses_parts(result):
+    """The table of README: each method on each data set, the best in bold."""
+    rows = []
+    for row in result["senses"]:
+        means = {name: sum(row[name]) / len(row[name]) for name in SENSES}
+        texts = [f"{100 * mean:.1f} %" for mean in means.values()]
+        best = [max(means.values()) - mean < 0.0005 for mean in means.values()]
+        spread = f"{100 * min(row['default']):.0f} to {100 * max(row['default']):.0f} %"
+        cells = [f"**{text}**" if bold else text for text, bold in zip(texts, best, strict=True)]
+        rows.append([row["data"], cells[0], spread, *cells[1:]])
+    first, *others = SENSES.values()
+    return {"senses": table(["", first, "splits", *others], rows)}
+
+
 def filled(page, parts):
     """The page with these parts in place of what is between their marks."""
     for name, text in parts.items():
@@ -102,14 +119,18 @@ def filled(page, parts):
     return page
 
 
-PAGES = {"family": family_parts, "settings": settings_parts, "robustness": robustness_parts}
+PAGES = {
+    "family": (DOCS / "family.md", family_parts),
+    "settings": (DOCS / "settings.md", settings_parts),
+    "robustness": (DOCS / "robustness.md", robustness_parts),
+    "senses": (ROOT / "README.md", senses_parts),
+}
 
 
 def main():
     """Rewrite the tables and the pictures of all pages."""
     results = {name: json.loads((RESULTS / f"{name}.json").read_text()) for name in PAGES}
-    for name, parts in PAGES.items():
-        page = DOCS / f"{name}.md"
+    for name, (page, parts) in PAGES.items():
         page.write_text(filled(page.read_text(), parts(results[name])))
     pictures = {
         "family": plots.family(family.curves(results["family"]["family"])),

@@ -68,17 +68,18 @@ def classified(train: Recordings, test: Recordings, stretches: int = 1) -> float
     return float(model.score(features(test, stretches), np.asarray(test.labels)))
 
 
-def regression(train: Recordings) -> Any:
-    """Logistic regression on features that are scaled to variance 1.
+def regression(train: Recordings, *, scaled: bool = False) -> Any:
+    """Logistic regression on features around their mean, or `scaled` to variance 1 each.
 
-    The strength of its penalty is chosen by cross-validation, where each class of `train` has three recordings.
+    Counts are not scaled: that would make channels that hardly ever fire as important as all others. The strength of
+    its penalty is chosen by cross-validation, where each class of `train` has three recordings.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
+    model = make_pipeline(StandardScaler(with_std=scaled), LogisticRegression(max_iter=300))
     fewest = int(np.unique(np.asarray(train.labels), return_counts=True)[1].min())
     if fewest < 3:
         return model

@@ -146,7 +146,7 @@ def _online(of: Case) -> Fitted:
 
 
 def _hats(of: Case) -> Fitted:
-    classifier, tau = counts.regression(of.train), of.stage.tau
+    classifier, tau = counts.regression(of.train, scaled=True), of.stage.tau
     classifier.fit(hats.features(of.train, tau), np.asarray(of.train.labels))
     return Fitted(lambda test: (float(classifier.score(hats.features(test, tau), np.asarray(test.labels))), 1.0), None)
 
