@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from timesurf.bench.processes import Plan, each
+from timesurf.bench.processes import MissingError, Plan, each
 
 
 def test_jobs_run_in_their_order_and_none_begins_too_late():
@@ -18,6 +18,26 @@ def test_jobs_run_in_their_order_and_none_begins_too_late():
     assert said[0] == "3 measurements, 1 at a time"
     assert list(each(lambda n: n, [1, 2], Plan(minutes=0, report=said.append))) == []
     assert said[-1] == "2 measurements were left out after 0 minutes: 1, ..."
+
+
+def absent(job):
+    """Nothing is there for negative numbers."""
+    if job < 0:
+        raise MissingError("nothing is there")
+    return job
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_what_is_missing_is_said_once_and_passed_over(processes):
+    said = []
+    assert dict(each(absent, [-1, 4, -2], Plan(processes, report=said.append))) == {4: 4}
+    assert said.count("nothing is there") == 1
+    assert sum("3 of 3" in line for line in said) == 1
+
+
+def test_other_errors_are_raised():
+    with pytest.raises(ZeroDivisionError):
+        list(each(lambda job: 1 / job, [0]))
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads /proc")

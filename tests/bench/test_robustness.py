@@ -16,9 +16,9 @@ def few(monkeypatch):
     """A small data set, and one whose file is missing."""
     made = {"blinking": lambda folder, seed: senses.Split(blinking(24, seed), blinking(12, 9))}
     monkeypatch.setattr(senses, "SENSES", made | {"braille touch": senses.SENSES["braille touch"]})
-    robustness.split_of.cache_clear()
+    robustness._split_of.cache_clear()
     yield
-    robustness.split_of.cache_clear()
+    robustness._split_of.cache_clear()
 
 
 def test_methods_learn_once_from_clean_recordings_and_see_the_same_disturbed_ones(few, monkeypatch, tmp_path):

@@ -15,8 +15,16 @@ from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from typing import Any, TypeVar
 
+from timesurf.errors import EventError
+
 Job = TypeVar("Job")
 Done = TypeVar("Done")
+
+
+class MissingError(EventError):
+    """What a measurement needs is not there: it is said once, and the measurement passed over."""
+
+
 HEARTBEAT = 20.0  # seconds without a result after which progress is reported
 
 
@@ -60,7 +68,7 @@ def each(work: Callable[[Job], Done], jobs: Sequence[Job], plan: Plan = ALONE) -
     Yields
     ------
     tuple
-        Job and result.
+        Job and result; none for jobs whose data is `MissingError`.
     """
     began, processes, minutes, report = time.perf_counter(), plan.processes, plan.minutes, plan.report
     waiting = list(reversed(jobs))
@@ -73,12 +81,24 @@ def each(work: Callable[[Job], Done], jobs: Sequence[Job], plan: Plan = ALONE) -
         left = len(waiting) + len(running)
         report(f"{time.perf_counter() - began:4.0f} s, {len(jobs) - left} of {len(jobs)}: {job}")
 
+    said: set[str] = set()
+
+    def passed_over(error: MissingError) -> None:
+        if str(error) not in said:
+            report(str(error))
+        said.add(str(error))
+
     running: dict[Future[Done], Job] = {}
     if processes == 1:
         while waiting and not late():
             job = waiting.pop()
             report(f"{job} ...")
-            yield job, work(job)
+            try:
+                done = work(job)
+            except MissingError as error:
+                passed_over(error)
+            else:
+                yield job, done
             ended(job)
     else:
         with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_on_one_core) as pool:
@@ -86,12 +106,17 @@ def each(work: Callable[[Job], Done], jobs: Sequence[Job], plan: Plan = ALONE) -
                 while waiting and len(running) < processes and not late():
                     job = waiting.pop()
                     running[pool.submit(work, job)] = job
-                done, _ = wait(running, timeout=HEARTBEAT, return_when=FIRST_COMPLETED)
-                if not done:
+                finished, _ = wait(running, timeout=HEARTBEAT, return_when=FIRST_COMPLETED)
+                if not finished:
                     report(f"{time.perf_counter() - began:4.0f} s: {len(running)} running, {len(waiting)} waiting")
-                for future in done:
+                for future in finished:
                     job = running.pop(future)
-                    yield job, future.result()
+                    try:
+                        done = future.result()
+                    except MissingError as error:
+                        passed_over(error)
+                    else:
+                        yield job, done
                     ended(job)
     if waiting:
         report(f"{len(waiting)} measurements were left out after {minutes:g} minutes: {waiting[-1]}, ...")

@@ -29,7 +29,6 @@ from timesurf import transforms
 from timesurf.baselines import counts
 from timesurf.bench import family, processes, senses
 from timesurf.bench.family import Case, Fitted
-from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.results import machine
 
@@ -88,18 +87,12 @@ class Job:
         return f"{self.data}, seed {self.seed}, {self.method}"
 
 
-@functools.lru_cache(maxsize=1)  # the methods of a split come one after another
-def split_of(data: str, seed: int, folder: Path | None, small: int | None) -> senses.Split:
-    """Clean recordings to learn from and to test on."""
-    return senses.smaller(senses.SENSES[data](folder, seed), small, seed)
+_split_of = functools.lru_cache(maxsize=1)(senses.split_of)  # the methods of a split come one after another
 
 
 def measure(job: Job) -> list[dict[str, Any]]:
     """One row per disturbance and level, the first of each without it."""
-    try:
-        train, test = split_of(job.data, job.seed, job.folder, job.small)
-    except EventError as error:
-        return [{"data": job.data, "missing": str(error)}]
+    train, test = _split_of(job.data, job.folder, job.seed, job.small)
     fitted = METHODS[job.method](Case(train, job.seed))
     about = {"data": job.data, "seed": job.seed, "method": job.method, "learned_from": len(train), "tested": len(test)}
     clean = fitted.score(test)[0]
@@ -143,13 +136,7 @@ def run(
     jobs = [Job(name, seed, method, folder, small) for name in names for seed in range(seeds) for method in METHODS]
     rows: list[dict[str, Any]] = []
     result = {"robustness": rows, "seeds": seeds, "processes": plan.processes, "machine": machine.describe()}
-    missing: set[str] = set()
-    for job, found in processes.each(measure, jobs, plan):
-        if "missing" in found[0]:
-            if job.data not in missing:
-                plan.report(found[0]["missing"])
-            missing.add(job.data)
-            continue
+    for _, found in processes.each(measure, jobs, plan):
         rows += found
         plan.save(result)
     return result

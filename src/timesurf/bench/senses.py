@@ -187,10 +187,7 @@ class Job:
 
 def measure(job: Job) -> dict[str, Any]:
     """The recording accuracy of every method, and further figures of the default."""
-    try:
-        split = smaller(SENSES[job.data](job.folder, job.seed), job.small, job.seed)
-    except EventError as error:
-        return {"missing": str(error)}
+    split = split_of(job.data, job.folder, job.seed, job.small)
     of = Measurement(split, job.seed, job.engine, job.minutes, job.threads)
     accuracy = {method: METHODS[method](of) for method in job.methods}
     return {"recordings": [len(split.train), len(split.test)], **accuracy, **of.about}
@@ -244,9 +241,6 @@ def run(
     ended: dict[str, dict[int, dict[str, Any]]] = {}
     result: dict[str, Any] = {"senses": [], "processes": plan.processes, "machine": machine.describe(engine)}
     for job, found in processes.each(measure, jobs, plan):
-        if "missing" in found:
-            plan.report(found["missing"])
-            continue
         ended.setdefault(job.data, {})[job.seed] = found
         result["senses"] = [_row(data, of) for data, of in ended.items()]
         plan.save(result)
@@ -274,7 +268,16 @@ def check_methods(methods: Sequence[str], known: Iterable[str]) -> None:
         raise SettingError(f"unknown method {', '.join(unknown)}: there are {', '.join(known)}.")
 
 
-def smaller(whole: Split, most: int | None, seed: int) -> Split:
+def split_of(data: str, folder: Path | None, seed: int, small: int | None = None) -> Split:
+    """A split of a data set by its name, with at most so many recordings; `MissingError` where it cannot be read."""
+    try:
+        whole = SENSES[data](folder, seed)
+    except EventError as error:
+        raise processes.MissingError(str(error)) from error
+    return _smaller(whole, small, seed)
+
+
+def _smaller(whole: Split, most: int | None, seed: int) -> Split:
     """At most so many recordings to learn from, and half as many to test on."""
     if most is None:
         return whole

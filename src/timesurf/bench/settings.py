@@ -17,7 +17,6 @@ import numpy as np
 
 from timesurf import inference, tuning
 from timesurf.bench import processes, senses
-from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.learning import split
 from timesurf.learning.law import LAW
@@ -55,10 +54,7 @@ class Job:
 
 def measure(job: Job) -> dict[str, Any]:
     """Recording accuracy on the recordings that are held out."""
-    try:
-        train = senses.SENSES[job.data](job.folder, job.seed).train
-    except EventError as error:
-        return {"missing": str(error)}
+    train = senses.split_of(job.data, job.folder, job.seed).train
     some = _some(train, job.small, job.seed)
     label = inference.class_numbers(some.classes, some)
     learned, held = split.hold_out(label, tuning.HELD_OUT, np.random.default_rng(job.seed))
@@ -109,10 +105,6 @@ def run(
     rows: list[dict[str, Any]] = []
     result = {"settings": rows, "seeds": seeds, "processes": plan.processes, "machine": machine.describe()}
     for job, found in processes.each(measure, jobs, plan):
-        if "missing" in found:
-            if job.factor == 1:
-                plan.report(found["missing"])
-            continue
         rows.append({"data": job.data, "seed": job.seed, "setting": job.setting, "factor": job.factor} | found)
         plan.save(result)
     return result

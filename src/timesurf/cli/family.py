@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Json, bench, check_writable, console, save_json, write_json, write_plot
-
-if TYPE_CHECKING:
-    from timesurf.bench.processes import Plan
-
-Folder = Annotated[
-    Path | None, typer.Option(help="Folder with real recordings; default: $TIMESURF_DATA.", file_okay=False)
-]
-Only = Annotated[list[str] | None, typer.Option(help="Only data sets with this in their name; repeatable.")]
-Small = Annotated[
-    int | None, typer.Option(min=20, help="Learn from so many recordings at most: a quick look, no result.")
-]
-Processes = Annotated[int, typer.Option("--processes", min=1, help="Measurements side by side, one core each.")]
-Minutes = Annotated[float | None, typer.Option(min=0.01, help="Begin no measurement after so many minutes.")]
-Plot = Annotated[Path | None, typer.Option(help="Also draw the figures to this file.", dir_okay=False)]
-
-
-def folder_of(data: Path | None) -> Path | None:
-    """Where data sets are: the folder that was named, or that of the environment."""
-    return data or (Path(os.environ["TIMESURF_DATA"]) if os.environ.get("TIMESURF_DATA") else None)
+from timesurf.cli.app import Json, bench, check_writable, console, write_json, write_plot
+from timesurf.cli.measuring import Folder, Minutes, Only, Plot, Processes, Small, folder_of, plan_of
 
 
 @bench.command("family")
@@ -73,18 +53,6 @@ def bench_family(
         console.print(_table(title, family.summary(result["family"]), figure, form))
     write_plot(plot, lambda: plots.family(family.curves(result["family"])))
     write_json(json_file, result)
-
-
-def plan_of(parallel: int, minutes: float | None, json_file: Path | None) -> Plan:
-    """Lines of progress, in a pipe too, and figures that are written as they come."""
-    from timesurf.bench.processes import Plan
-
-    return Plan(
-        parallel,
-        minutes,
-        report=lambda line: console.print(line, highlight=False),
-        save=lambda so_far: save_json(json_file, so_far),
-    )
 
 
 def _table(title: str, found: dict[str, dict[str, dict[str, float]]], figure: str, form: str) -> Table:

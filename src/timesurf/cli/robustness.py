@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from timesurf.cli.app import Json, bench, check_writable, console, write_json, write_plot
-from timesurf.cli.family import Folder, Minutes, Only, Plot, Processes, Small, folder_of, plan_of
+from timesurf.cli.measuring import Folder, Minutes, Only, Plot, Processes, Small, folder_of, plan_of
 
 
 @bench.command("robustness")

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from timesurf.cli.app import Engine, Json, bench, check_writable, console, write_json
-from timesurf.cli.family import Folder, Only, Processes, Small, folder_of, plan_of
+from timesurf.cli.measuring import Folder, Only, Processes, Small, folder_of, plan_of
 
 TITLES = {
     "default": "default", "counts_1": "counts", "counts_8": "counts, 8 stretches", "hots": "HOTS, histogram",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,6 +9,7 @@ import typer
 from rich.table import Table
 
 from timesurf.cli.app import Json, Seed, bench, check_writable, console, write_json
+from timesurf.cli.measuring import Folder, folder_of
 
 
 @bench.command("spiking")
@@ -22,9 +21,7 @@ def bench_spiking(
         list[str] | None,
         typer.Option(help="classification, continual, incremental or digits; repeatable. Default: all."),
     ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="Folder with real recordings; default: $TIMESURF_DATA.", file_okay=False)
-    ] = None,
+    data: Folder = None,
     folds: Annotated[int, typer.Option(min=1, help="Folds of the digits.")] = 3,
     workers: Annotated[int | None, typer.Option(min=1, help="Networks at a time; default: one per core.")] = None,
     json_file: Json = None,
@@ -36,7 +33,7 @@ def bench_spiking(
     from timesurf.bench import spiking
 
     check_writable(json_file)
-    folder = data or (Path(os.environ["TIMESURF_DATA"]) if os.environ.get("TIMESURF_DATA") else None)
+    folder = folder_of(data)
     with console.status("Measuring ...") as status:
         result = spiking.run(
             networks, seed, recordings=recordings, parts=part or spiking.PARTS, folder=folder, folds=folds,

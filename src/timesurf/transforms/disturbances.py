@@ -82,10 +82,7 @@ def _with_more(
     """With events of these pixels at this rate each; without a polarity for each pixel, of any polarity."""
     if not 0 <= rate <= _FASTEST:
         raise SettingError(f"rate = {rate!r} must lie between 0 and {_FASTEST:,.0f} events per second of one pixel.")
-    t, offsets, number = recordings.t, recordings.offsets, np.arange(len(recordings))
-    first, last = np.zeros((2, len(number)), np.int64)
-    some = recordings.counts > 0
-    first[some], last[some] = t[offsets[:-1][some]], t[offsets[1:][some] - 1]
+    t, number, (first, last) = recordings.t, np.arange(len(recordings)), recordings.spans()
     expected = rate * len(pixels) * (last - first) / 1e6
     if expected.sum() > _MOST:
         raise SettingError(f"rate = {rate!r} would add {expected.sum():,.0f} events, more than {_MOST:,}.")
