@@ -68,7 +68,7 @@ def each(work: Callable[[Job], Done], jobs: Sequence[Job], plan: Plan = ALONE) -
     Yields
     ------
     tuple
-        Job and result; none for jobs whose data is `MissingError`.
+        Job and result; none for jobs whose data is missing.
     """
     began, processes, minutes, report = time.perf_counter(), plan.processes, plan.minutes, plan.report
     waiting = list(reversed(jobs))
