@@ -105,6 +105,7 @@ def _learn(
         squares = 0.0
         for j in range(entries):
             centroids[f, j] += eta * (ts[j] / length - centroids[f, j])
+        for j in range(entries):
             squares += centroids[f, j] ** 2
         scale = 1.0 / np.sqrt(squares)
         for j in range(entries):

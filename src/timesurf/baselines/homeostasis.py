@@ -96,6 +96,7 @@ def _learn(
         alpha, squares = RATE / (1.0 + wins[f] / SLOWER), 0.0
         for j in range(entries):
             centroids[f, j] += alpha * similar * (ts[j] / length - centroids[f, j])
+        for j in range(entries):
             squares += centroids[f, j] ** 2
         lengths[f] = np.sqrt(squares)
         wins[f] += 1

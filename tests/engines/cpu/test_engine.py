@@ -12,6 +12,8 @@ from timesurf.bench import workloads
 from timesurf.engines import Options, pack, reference
 from timesurf.engines.cpu import engine as cpu
 from timesurf.engines.cpu import lanes, workspace
+from timesurf.engines.cpu.layout import frozen_plan
+from timesurf.engines.cpu.shares import add_evidence
 from timesurf.engines.cpu.vector import FASTMATH, decayed
 from timesurf.network import Network
 
@@ -162,3 +164,23 @@ def test_decay_is_exp_within_its_stated_error(dtype, error):
     never = np.full(7, -1e12, dtype=dtype)
     every(never, never)
     assert (never == 0).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_evidence_does_not_depend_on_where_arrays_lie(dtype):
+    """A loop over two arrays is compiled twice: for arrays that lie close together, and for others."""
+    plan = frozen_plan(network(workloads.strokes(4, events=100), POOLED).stages)
+    layout, layer, rng, events = plan.layout, plan.layers[-1], np.random.default_rng(0), 20
+    scores, size = rng.normal(-1, 0.1, (events, layer.lanes)), layer.score0 + events * layer.lanes
+    fired, found = scores[:, : layer.units].argmax(axis=1), []
+    for begin in (size, size + 10_000):
+        memory = np.zeros(size + 20_000, dtype)
+        memory[layer.score0 : size] = scores.ravel()
+        evidence = np.zeros(10)
+        for o in range(events):
+            add_evidence(
+                1, layer, layout, memory, fired, np.array([o]), memory.dtype.type(10), memory[begin:][: layer.lanes],
+                evidence,
+            )  # fmt: skip
+        found.append(evidence)
+    np.testing.assert_array_equal(*found)

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from math import sqrt
 
-import numpy as np
-
 from timesurf.engines.cpu import steps
 from timesurf.engines.cpu.layout import RUNNING, WRITTEN
 from timesurf.engines.cpu.shares import delta_gains
@@ -48,12 +46,11 @@ def teach_all(k, m, label, logged, layout, settings, weights, block, log, sums):
     F = scores.dtype.type
     slope, alpha = F(2 * settings.temperature), F(settings.rates[k].alpha)
     may, total = weights.free[unit0:][:lanes], sums.gains[unit0:][:lanes]
-    target = np.empty(lanes, scores.dtype)
     for o in range(m):
         i = chain[o]
         gains = log.gains[logged + i if layer.way == RUNNING else 0]
         begin = score0 + i * lanes
-        delta_gains(scores, begin, scores[begin + fired[i]], label, voted, slope, target, gains)
+        delta_gains(scores, begin, scores[begin + fired[i]], label, voted, slope, block.share, gains)
         for u in range(lanes):
             gains[u] *= alpha * may[u]
             total[u] += gains[u]

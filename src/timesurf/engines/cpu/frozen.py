@@ -58,6 +58,7 @@ class Block(NamedTuple):
     chain: Array  # which of a layer's inputs became each output event
     surfaces: Array
     scores: Array  # ts c - ||c||^2 / 2: largest for the closest unit
+    share: Array  # (lanes of the last layer,) of an event in its units
 
 
 class Log(NamedTuple):
@@ -379,4 +380,4 @@ def weigh(m, temperature, layout, block, evidence):
     last = len(layout.layers) - 1
     scores, fired, source = block.scores, block.winner[last], block.source[last + 1]
     slope = scores.dtype.type(2 * temperature)
-    add_evidence(m, layout.layers[last], layout, scores, fired, source, slope, evidence)
+    add_evidence(m, layout.layers[last], layout, scores, fired, source, slope, block.share, evidence)

@@ -2,6 +2,9 @@
 
 A softmax depends only on differences, so scores are enough: -dist^2 = 2 score + a number that is the same for all
 units. Lanes beyond the last unit have the score -AWAY, so their share is 0.
+
+Sums have loops of their own. A loop that reads one array and writes another is compiled twice, for arrays that lie
+close together in memory and for others; a sum in it would be added in another order, by where an array happens to lie.
 """
 
 from __future__ import annotations
@@ -28,26 +31,29 @@ def delta_gains(scores, begin, best, label, voted, slope, target, gains):
         right = score if score > right else right
     for u in range(len(gains)):
         gains[u] = decayed((scores[begin + u] - best) * slope)
-        total += gains[u]
     for u in range(len(gains)):
         near = decayed(min((scores[begin + u] - right) * slope, F(0)))
         target[u] = near if voted[u] == label else F(0)
+    for u in range(len(gains)):
+        total += gains[u]
+    for u in range(len(gains)):
         total_right += target[u]
     for u in range(len(gains)):
         gains[u] = target[u] / total_right - gains[u] / total
 
 
 @compiled
-def add_evidence(m, layer, layout, scores, fired, source, slope, evidence):
+def add_evidence(m, layer, layout, scores, fired, source, slope, share, evidence):
     """Add log(share of the class + DOUBT) of a block's output events to the evidence of every class."""
     lanes, units, voted = layer.lanes, layer.units, layout.voted
     F = scores.dtype.type
-    share, of_class, product = np.empty(lanes, scores.dtype), np.empty(len(evidence)), np.ones(len(evidence))
+    of_class, product = np.empty(len(evidence)), np.ones(len(evidence))
     for o in range(m):
         begin = layer.score0 + source[o] * lanes
         best, total = scores[begin + fired[source[o]]], F(0)
         for u in range(lanes):
             share[u] = decayed((scores[begin + u] - best) * slope)
+        for u in range(lanes):
             total += share[u]
         of_class[:] = 0.0
         for u in range(units):

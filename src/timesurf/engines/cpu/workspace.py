@@ -101,7 +101,7 @@ def zeros(shape: Any, dtype: Any) -> Array:
 
 def _make(plan: Plan, dtype: Any, time: Any, longest: int, new: New, *, by_delta: bool) -> Workspace:
     """With arrays from `new`."""
-    layers, total = len(plan.layers), plan.total
+    layers, total, top = len(plan.layers), plan.total, plan.layers[-1]
     arriving, inside, logged = (layers + 1, plan.events), (layers, plan.events), (layers, longest)
     block = frozen.Block(
         location=new(arriving, time),
@@ -118,8 +118,8 @@ def _make(plan: Plan, dtype: Any, time: Any, longest: int, new: New, *, by_delta
         chain=new(inside, time),
         surfaces=new(total.surface0, dtype),
         scores=new(total.score0, dtype),
+        share=new(top.lanes, dtype),
     )
-    top = plan.layers[-1]
     rows = longest if top.way == RUNNING else 1
     log = frozen.Log(
         entry=new(logged, time),
