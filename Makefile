@@ -5,15 +5,15 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # Tests and documentation run on exactly these versions; `make LOCK= ...` takes the newest that pyproject.toml allows.
 LOCK ?= requirements/dev.lock
 
-.PHONY: demo test test-oldest mutants fuzz lint docs bench bench-compare golden build release lock audit licences clean help
+.PHONY: demo test test-oldest mutants fuzz lint kernels docs bench bench-compare golden build release lock audit licences clean help
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 demo: .venv/plots.done  ## train one network on the paper's benchmark, print the table, draw the features
 	$(BIN)/timesurf demo
 
-test: .venv/dev.done lint  ## run checks and tests
-	$(BIN)/python -c 'from timesurf.engines.cpu.engine import warm_up; warm_up()'  # once, not in every process
+test: .venv/dev.done  ## run checks and tests
+	@$(MAKE) --no-print-directory --jobs lint kernels  # side by side: each alone leaves cores idle
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-oldest: .venv/oldest.done  ## run the tests on the oldest versions that pyproject.toml allows: make test-oldest PYTHON=python3.11
@@ -31,6 +31,9 @@ lint: .venv/dev.done  ## check style, types and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+kernels: .venv/dev.done  ## compile what tests run, once for all their processes
+	$(BIN)/python -m tests.warm
+
 docs: .venv/docs.done  ## build the documentation into docs/_build/html; fail on a warning
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 
@@ -46,7 +49,10 @@ golden: .venv/dev.done  ## write tests/golden.json again: what the networks of t
 build: .venv/dev.done  ## build the wheel and the source archive into dist, and check them
 	$(BIN)/python tools/release.py build
 
-release: test docs  ## check that all is ready for a release, build it, check it and tag it; nothing is pushed
+release: .venv/dev.done  ## check that all is ready for a release, test it, build it, check it and tag it; nothing is pushed
+	$(BIN)/python tools/release.py check
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory docs
 	$(BIN)/python tools/release.py tag
 
 lock: .venv/tools.done  ## choose versions again: the newest that fit, with their hashes

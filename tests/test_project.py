@@ -93,13 +93,15 @@ def ready(tmp_path):
     (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 1.2.3 (2030-01-02)\n")
     (tmp_path / "CITATION.cff").write_text("title: t\nversion: 1.2.3\n")
     RELEASE.git("init", "--quiet", root=tmp_path)
+    for name, value in (("name", "n"), ("email", "e"), ("useConfigOnly", "true")):
+        RELEASE.git("config", f"user.{name}", value, root=tmp_path)
     commit(tmp_path)
     return tmp_path
 
 
 def commit(root):
     RELEASE.git("add", "--all", root=root)
-    RELEASE.git("-c", "user.name=n", "-c", "user.email=e", "commit", "--quiet", "--message", "m", root=root)
+    RELEASE.git("commit", "--quiet", "--message", "m", root=root)
 
 
 def test_a_ready_tree_is_released(ready):
@@ -129,6 +131,21 @@ def test_changes_and_an_existing_tag_stop_a_release(ready):
     (ready / "new").write_text("")
     with pytest.raises(RELEASE.NotReadyError, match=r"not committed:\n.*new"):
         RELEASE.check_tree(ready)
+
+
+def test_a_release_needs_somebody_to_tag_it(ready, monkeypatch):
+    for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
+        monkeypatch.setenv(name, str(ready / "none"))
+    for name in ("EMAIL", "GIT_COMMITTER_EMAIL"):
+        monkeypatch.delenv(name, raising=False)
+    RELEASE.git("config", "--unset", "user.email", root=ready)
+    with pytest.raises(RELEASE.NotReadyError, match="`git var` failed: Committer identity unknown"):
+        RELEASE.check_tree(ready)
+
+
+def test_what_is_released_is_checked_before_it_is_tested():
+    recipe = re.search(r"^release:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)[1]
+    assert re.findall(r"\b(check|test|docs|tag)$", recipe, re.MULTILINE) == ["check", "test", "docs", "tag"]
 
 
 def test_what_is_built_is_whole_and_runs(tmp_path):

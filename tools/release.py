@@ -1,9 +1,11 @@
 """Build a release, check it, tag it. Nothing leaves this machine.
 
     python tools/release.py build    the wheel and the source archive in dist/, checked as a package index would
-    python tools/release.py tag      the same, then what only a release needs, then the tag vVERSION
+    python tools/release.py check    whether the tree is ready for a release
+    python tools/release.py tag      both, then the tag vVERSION
 
-`make build` and `make release` run these; CONTRIBUTING.md has the whole checklist.
+`make build` runs the first; `make release` the second, then tests and documentation, then the third. CONTRIBUTING.md
+has the whole checklist.
 """
 
 from __future__ import annotations
@@ -37,12 +39,16 @@ def version(root: Path = ROOT) -> str:
 
 def git(*words: str, root: Path = ROOT) -> str:
     """What git prints."""
-    return subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
+    done = subprocess.run(["git", *words], cwd=root, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise NotReadyError(f"`git {words[0]}` failed: {done.stderr.strip()}")
+    return done.stdout.strip()
 
 
 def check_tree(root: Path = ROOT) -> None:
-    """The tree is what was committed, and its files agree on a version that has no tag yet."""
+    """The tree is what was committed, its files agree on a version that has no tag yet, and git knows who tags."""
     number = version(root)
+    git("var", "GIT_COMMITTER_IDENT", root=root)
     if changed := git("status", "--porcelain", root=root):
         raise NotReadyError(f"The working tree has changes that are not committed:\n{changed}")
     if git("tag", "--list", f"v{number}", root=root):
@@ -92,21 +98,22 @@ def check_built(wheel: Path, source: Path, number: str) -> None:
 
 def main(words: list[str]) -> int:
     """Do what the first word says; 1 and a sentence where something is not ready."""
-    if words not in (["build"], ["tag"]):
+    if words not in (["build"], ["check"], ["tag"]):
         print(__doc__)
         return 2
     try:
-        if words == ["tag"]:
+        if words != ["build"]:
             check_tree()
-        wheel, source = build()
-        check_built(wheel, source, number := version())
+        if words != ["check"]:
+            wheel, source = build()
+            check_built(wheel, source, number := version())
+            print(f"Built and checked: {wheel.relative_to(ROOT)}, {source.relative_to(ROOT)}")
+        if words == ["tag"]:
+            git("tag", "--annotate", f"v{number}", "--message", f"timesurf {number}")
+            print(f"Tagged v{number}. Not pushed: CONTRIBUTING.md says what follows.")
     except (NotReadyError, subprocess.CalledProcessError) as error:
         print(f"No release: {error}", file=sys.stderr)
         return 1
-    print(f"Built and checked: {wheel.relative_to(ROOT)}, {source.relative_to(ROOT)}")
-    if words == ["tag"]:
-        git("tag", "--annotate", f"v{number}", "--message", f"timesurf {number}")
-        print(f"Tagged v{number}. Not pushed: CONTRIBUTING.md says what follows.")
     return 0
 
 
