@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.scripts import loaded
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited as on Linux")
 FUZZ = Path(__file__).parents[1] / "fuzz"
 CAMERA = ("csv", "dat", "raw", "es", "aedat4")  # these need faery
@@ -16,36 +18,30 @@ TRUSTED = ("hdf5", "ros")  # read by libraries that hang or take much memory on 
 TARGETS = sorted(folder.name for folder in (FUZZ / "corpus").iterdir() if folder.name not in TRUSTED)
 
 
-def fuzzed(target, folder, *arguments, broken="", plain=True):
-    """The process of the fuzzer and the figures that it wrote; `broken` is Python that its processes run first."""
-    (folder / "sitecustomize.py").write_text(broken)
-    command = [sys.executable, FUZZ / "run.py", "--target", target, "--keep", folder / "found", *arguments]
-    command += ["--plain"] if plain else []
-    paths = os.pathsep.join([str(folder), *sys.path])
-    process = subprocess.run(
-        [*command, "--json", folder / "figures.json"], capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": paths},
-    )  # fmt: skip
-    assert (folder / "figures.json").is_file(), process.stdout + process.stderr
-    return process, json.loads((folder / "figures.json").read_text())["targets"][target]
+@pytest.fixture(scope="module")
+def fuzzed():
+    """What fuzzing a target found, in a process of its own; inputs are chosen by coverage, or plain."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(FUZZ)  # its files import each other by name
+        run = loaded("fuzz/run.py")
+    return lambda target, runs, keep, plain: run.fuzz(target, runs=runs, seconds=None, seed=0, plain=plain, keep=keep)
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_damaged_and_hostile_inputs_are_refused_or_read_well(tmp_path, target):
+def test_damaged_and_hostile_inputs_are_refused_or_read_well(fuzzed, tmp_path, target):
     if target in CAMERA and find_spec("faery") is None:
         pytest.skip("faery is an extra: pip install 'timesurf[formats]'")
-    process, result = fuzzed(target, tmp_path, "--runs", "1500")
-    assert result["findings"] == {}, process.stdout
-    assert process.returncode == 0
+    result = fuzzed(target, 1500, tmp_path, plain=True)
+    assert result["findings"] == {}
     assert result["inputs"] == 1500
     assert 0 < result["refused"] < 1500  # some were good: the changes do not all end at the first check
 
 
 @pytest.mark.skipif(find_spec("atheris") is None, reason="atheris is an extra: pip install 'timesurf[fuzz]'")
 @pytest.mark.parametrize("target", [name for name in TARGETS if name not in CAMERA])
-def test_inputs_chosen_by_coverage_find_nothing(tmp_path, target):
-    process, result = fuzzed(target, tmp_path, "--runs", "200", plain=False)
-    assert result["findings"] == {}, process.stdout
+def test_inputs_chosen_by_coverage_find_nothing(fuzzed, tmp_path, target):
+    result = fuzzed(target, 200, tmp_path, plain=False)
+    assert result["findings"] == {}
     assert result["inputs"] >= 200
 
 
@@ -64,7 +60,13 @@ from timesurf.datasets import nmnist
 good = nmnist.decode_file
 nmnist.decode_file = lambda path: {what} if path.stat().st_size % 5 else good(path)
 """
-    process, result = fuzzed("nmnist", tmp_path, "--runs", "200", broken=broken)
-    assert process.returncode == 1
+    (tmp_path / "sitecustomize.py").write_text(broken)  # all processes run it first
+    about = ["--target", "nmnist", "--runs", "200", "--plain", "--keep", tmp_path / "found"]
+    process = subprocess.run(
+        [sys.executable, FUZZ / "run.py", *about, "--json", tmp_path / "figures.json"], capture_output=True, text=True,
+        check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+    )  # fmt: skip
+    assert process.returncode == 1, process.stdout + process.stderr
+    result = json.loads((tmp_path / "figures.json").read_text())["targets"]["nmnist"]
     assert any(message in found for found in result["findings"]), result
     assert any((tmp_path / "found" / "nmnist").iterdir())
