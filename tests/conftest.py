@@ -19,7 +19,10 @@ else:
 
 
 # Files that take longest begin first: several processes, a file each, then end at about the same time.
-SLOWEST = ["test_speed.py", "test_table3.py", "test_saccades_realism.py", "test_readme.py", "test_page.py"]
+SLOWEST = [
+    "test_page.py", "test_faults.py", "test_fuzz.py", "test_readme.py", "test_table3.py", "test_kernels.py",
+    "test_saccades_realism.py", "test_workers.py", "test_table1.py", "test_session.py", "test_speed.py",
+]  # fmt: skip
 
 
 def pytest_collection_modifyitems(items):

@@ -128,15 +128,17 @@ def memory(stages: Stages, counts: Array, options: Options = DEFAULT, *, learn: 
     return int(min(options.threads or cores(), dealt) * space + dealt * sums + copy)
 
 
-def warm_up() -> None:
-    """Compile every kernel for this machine, now rather than on first use. The result is kept on disk."""
+def warm_up(*, online: bool = True, batch: bool = True) -> None:
+    """Compile every kernel for this machine, or half of them, now rather than on first use; they are kept on disk."""
     stages = stack([Window(3, units=2, tau=1), Full(units=2, tau=1)], (3,), 1)
     parameters = Parameters.of([np.zeros((2, *s.surface_shape)) for s in stages], [np.full(2, np.inf)] * 2)
     for time in (np.int32, np.int64):
-        batch = Batch(np.zeros(1, np.int32), np.zeros(1, time), np.array([0, 1]), np.zeros(1, np.int64))
+        event = Batch(np.zeros(1, np.int32), np.zeros(1, time), np.array([0, 1]), np.zeros(1, np.int64))
         for dtype in ("float32", "float64"):
-            learn_online(stages, parameters, Rule(), batch, Options(precision=dtype))
-            learn_batch(stages, parameters, Rule(), batch, Options(dtype))
+            if online:
+                learn_online(stages, parameters, Rule(), event, Options(precision=dtype))
+            if batch:
+                learn_batch(stages, parameters, Rule(), event, Options(dtype))
 
 
 def _run(
