@@ -9,7 +9,7 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     "predicting.py": ["tests/test_calibration_edges.py", "tests/test_network_edges.py", "tests/test_network.py"],
     "metrics*": ["tests/test_metrics*.py", "tests/metrics/**/test_*.py"],
     "modelfile*": ["tests/test_modelfile_edges.py", "tests/test_modelfile.py"],
-    "network*": ["tests/test_network_edges.py", "tests/test_network.py"],
+    "network*": ["tests/test_network_edges.py", "tests/test_network.py", "tests/learning/test_sparsity.py"],
     "inference*": ["tests/test_network_edges.py", "tests/test_network.py", "tests/test_cost*.py"],
     "learning/split.py": ["tests/learning/test_split*.py", "tests/learning/test_edges*.py"],
     "learning/adapt.py": [
@@ -112,6 +112,14 @@ REASONS = {  # survivors that no test can catch: module and the line after the c
         "if not 2 < size <= min(_LARGEST_HEADER, Path(path).stat().st_size - 8):",
     ): "a header of two characters says nothing and is refused next",
     ("live/checks.py", 'return refusal("t", value, 1)'): "the limit of times is not read",
+    (
+        "learning/grow.py",
+        "by_new = ~grown[k].frozen[trace.winner[:, k]] & (trace.winner[:, k] >= 1)",
+    ): "unit 0 is never a new one",
+    (
+        "learning/sparsity.py",
+        "share = np.bincount(winner, weight * passes, units) / np.maximum(arrived, 1.1e-300)",
+    ): "any number above 0 makes a share of 0 where nothing arrived",
     ("learning/split.py", "label = np.full(len(recordings), -2)"): "any negative number is no class",
     ("results/run.py", '("run.json", json.dumps(run.about, indent=2)),'): "indentation is for people",
     (

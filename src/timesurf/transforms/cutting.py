@@ -87,7 +87,7 @@ def cut(
         at = begin + hop * np.arange(number)
         if every is None:
             low, high = at, np.minimum(at + length, n)
-            begins.append(recordings.source[a + np.minimum(low, max(n - 1, 0))] if n else at)
+            begins.append(recordings.source[a + low] if n else at)  # a piece never begins after the last event
         else:
             t = recordings.source[a : a + n]
             low, high = np.searchsorted(t, at), np.searchsorted(t, at + length)

@@ -250,6 +250,22 @@ def test_the_bytes_of_a_workspace_are_those_of_its_arrays():
             assert made.block.S.dtype == made.block.dS.dtype == np.float64
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("threads", "workspaces"), [(1, 1), (2, 2), (9, 3)])
+def test_the_bytes_of_a_batch_are_those_of_its_workspaces_sums_and_weights(threads, workspaces, dtype):
+    plan, counts, options = layout.frozen_plan(STAGES), np.full(3, 1 << 14), Options(dtype, threads)
+    space = workspace.workspace_bytes(plan, dtype, np.int32, plan.events)
+    long = workspace.workspace_bytes(plan, dtype, np.int32, 1 << 14, by_delta=True)
+    parameters = Parameters.of(
+        [np.zeros((s.units, *s.surface_shape)) for s in STAGES], [np.zeros(s.units) for s in STAGES]
+    )
+    weights = sum(array.nbytes for array in workspace.flat_weights(plan, parameters, dtype) if array.dtype == dtype)
+    lane = sum(array.nbytes for array in sums.Sums.zeros(plan, dtype))
+    assert engine.memory(STAGES, counts, options, learn=False) == workspaces * space + weights
+    learning = engine.memory(STAGES, counts, options, learn=True, by_delta=True)
+    assert learning == workspaces * long + 3 * lane + weights
+
+
 def test_weights_are_laid_out_with_far_units_in_the_padding():
     centroids = [np.random.default_rng(k).random((s.units, *s.surface_shape)) for k, s in enumerate(STAGES)]
     thresholds = [np.arange(9.0), np.full(3, np.inf), np.full(4, np.inf)]

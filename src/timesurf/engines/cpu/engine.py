@@ -124,7 +124,7 @@ def memory(stages: Stages, counts: Array, options: Options = DEFAULT, *, learn: 
     dealt = len(deal(stages, counts, options) if learn else lanes.deal(counts))
     space = workspace_bytes(plan, options.dtype, np.int32, _noted(plan, counts, learn=learn), by_delta=by_delta)
     sums = size * (plan.total.update0 + 2 * plan.total.unit0) if learn else 0
-    copy = size * (plan.total.centroid0 + 2 * plan.total.unit0)
+    copy = size * (plan.total.centroid0 + 3 * plan.total.unit0)
     return int(min(options.threads or cores(), dealt) * space + dealt * sums + copy)
 
 
