@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from timesurf import Full, Network, Recordings, Rule, Session, SettingError, Window, metrics
+from timesurf.live import early as module
 from timesurf.live.early import early
 
 from ..random_networks import blobs
@@ -62,6 +63,14 @@ def test_it_is_sure_at_the_first_event_at_which_the_probability_reaches_the_leve
         assert (found.events[r], found.classes[r]) == (first + 1, leader[first])
         assert found.time[r] == TEST[r].t[first] - TEST[r].t[0]
         assert found.share[r] == (first + 1) / len(p)
+
+
+def test_early_decisions_are_the_same_for_packets_of_any_size(network, monkeypatch):
+    whole = early(network, TEST, 0.95)
+    assert whole.events.max() > 9
+    monkeypatch.setattr(module, "_PACKET", 9)
+    for of_parts, of_all in zip(early(network, TEST, 0.95), whole, strict=True):
+        assert np.array_equal(of_parts, of_all)
 
 
 def test_early_decisions_leave_the_network_and_the_stream_as_they_are(network):

@@ -44,18 +44,18 @@ class Layer(NamedTuple):
     row: int  # ... each so long
     blocks: int  # neighbourhoods with a state of their own; 1 where neighbourhoods overlap
     # where the layer's part begins, of arrays with
-    location0: int = 0  # one value per input location
-    run0: int = 0  # one value per run
-    context0: int = 0  # one value per input
-    unit0: int = 0  # one value per lane
-    centroid0: int = 0  # entries x lanes: units innermost
-    dots0: int = 0  # blocks x lanes
-    block0: int = 0  # one value per block
-    update0: int = 0  # what learning adds to: lanes x padded entries; in RUNNING layers as `centroid0`
-    feedback0: int = 0  # output locations x units
-    place0: int = 0  # one value per output location
-    surface0: int = 0  # WRITTEN: events of a block x entries; HELD: blocks x padded entries
-    score0: int = 0  # events of a block x lanes
+    location0: int  # one value per input location
+    run0: int  # one value per run
+    context0: int  # one value per input
+    unit0: int  # one value per lane
+    centroid0: int  # entries x lanes: units innermost
+    dots0: int  # blocks x lanes
+    block0: int  # one value per block
+    update0: int  # what learning adds to: lanes x padded entries; in RUNNING layers as `centroid0`
+    feedback0: int  # output locations x units
+    place0: int  # one value per output location
+    surface0: int  # WRITTEN: events of a block x entries; HELD: blocks x padded entries
+    score0: int  # events of a block x lanes
 
 
 LAYER = np.dtype([(name, np.int64) for name in Layer._fields], align=True)
@@ -135,7 +135,7 @@ def _plan(stages: Stages, ways: tuple[int, ...]) -> Plan:
     layers, begins = [], dict.fromkeys(_BEGINS, 0)
     for stage, way, table in zip(stages, ways, tables, strict=True):
         sizes, lengths = _layer(stage, way, table, events)
-        layers.append(sizes._replace(**begins))
+        layers.append(Layer(*sizes, **begins))
         begins = {name: begins[name] + lengths[name] for name in _BEGINS}
     slowest = max(max(stage.tau, stage.feedback_tau) for stage in stages)
     columns = zip(*((g.own, g.start, g.within, g.block, g.runs, g.out) for g in tables), strict=True)
@@ -143,17 +143,17 @@ def _plan(stages: Stages, ways: tuple[int, ...]) -> Plan:
     voted = np.full(layers[-1].lanes, -1)
     voted[: top.units] = np.arange(top.units) // top.units_per_class
     layout = Layout(np.array(layers, dtype=LAYER), *(np.concatenate(column) for column in columns), voted)
-    total = Layer(*(0,) * (len(Layer._fields) - len(_BEGINS)))._replace(**begins)
+    total = Layer(*(0,) * (len(Layer._fields) - len(_BEGINS)), **begins)
     return Plan(tuple(layers), total, layout, events, math.ceil(SILENT * slowest) + 1)
 
 
-def _layer(stage: Stage, way: int, table: Geometry, events: int) -> tuple[Layer, dict[str, int]]:
-    """Sizes of a layer, and the length of its part of each array."""
+def _layer(stage: Stage, way: int, table: Geometry, events: int) -> tuple[tuple[int, ...], dict[str, int]]:
+    """Sizes of a layer, in the order of `Layer`, and the length of its part of each array."""
     rows, entries = len(table.runs), len(table.runs) * table.row
     lanes, vectors = -(-stage.units // LANE) * LANE, -(-entries // VECTOR)
     blocks, places = int(table.block.max()) + 1, math.prod(stage.output_field)
     surfaces = {RUNNING: 0, WRITTEN: events * entries + VECTOR, HELD: blocks * vectors * VECTOR}
-    return Layer(way, stage.units, lanes, entries, vectors, stage.polarities, rows, table.row, blocks), {
+    return (way, stage.units, lanes, entries, vectors, stage.polarities, rows, table.row, blocks), {
         "location0": len(table.own),
         "run0": rows,
         "context0": table.context + VECTOR,
