@@ -1,11 +1,12 @@
 """What exported C takes on a microcontroller: accuracy, RAM, flash, instructions per event, for four networks.
 
-Run: python benchmarks/microcontroller.py FOLDER [--models FOLDER] [--only NETWORK] [--json FILE]
+Run: python benchmarks/microcontroller.py FOLDER [--folds 5] [--models FOLDER] [--only NETWORK] [--json FILE]
 
-FOLDER has nmnist_train_1000.npz and braille_touch_1348.npz. One of five folds is tested on; scales of int16 and int8
-come from the recordings that the network learned from. Networks are trained once and kept in the folder of models.
-Instructions are counted by QEMU (examples/microcontroller); the host's speed stands beside that of the engine that
-numba compiles, event by event.
+FOLDER has nmnist_train_1000.npz and braille_touch_1348.npz. Each of so many of five folds is tested on by a network
+that learned from the others; scales of int16 and int8 come from what it learned from. Sentences are made, so they have
+one fold. Networks are trained once and kept in the folder of models.
+Instructions are counted by QEMU (examples/microcontroller), on the first fold. The host's speed, one core, stands
+beside that of the kernels that numba compiles for one event after another: the shortest of runs that take turns.
 """
 
 import argparse
@@ -20,88 +21,146 @@ import numpy as np
 
 from timesurf import Network, export, presets
 from timesurf.datasets import nmnist, sentences
-from timesurf.engines import pack
+from timesurf.engines import Options, pack
 from timesurf.engines.cpu import engine
-from timesurf.export import check
+from timesurf.export import check, compiled
 from timesurf.io import npz
 from timesurf.learning import split
 from timesurf.results import machine
 from timesurf.rule import Rule
 
 NUMBERS = ("float32", "int16", "int8")
+FOLDS = 5
 EVENTS = 10_000  # on the emulated processor, about
+TIMED = 100_000  # on the host, about
+HOST = ("-O3", "-march=native")  # as numba compiles for the processor that it runs on
+TURNS = 5
 
 
-def fold(recordings):
-    held = split.folds(np.asarray(recordings.labels), 5, np.random.default_rng(0)) == 0
+def parted(recordings, fold):
+    held = split.folds(np.asarray(recordings.labels), FOLDS, np.random.default_rng(0)) == fold
     return recordings[np.flatnonzero(~held)], recordings[np.flatnonzero(held)]
 
 
-def digits(folder, units):
-    train, test = fold(nmnist.prepared(npz.read(folder / "nmnist_train_1000.npz")))
+def digits(folder, fold, units):
+    train, test = parted(nmnist.prepared(npz.read(folder / "nmnist_train_1000.npz")), fold)
     preset = presets.nmnist(len(train), units=units)
     return train, test, lambda: preset.network(train, train.classes, 0).fit(train, **preset.training())
 
 
-def braille(folder):
-    train, test = fold(npz.read(folder / "braille_touch_1348.npz"))
+def braille(folder, fold):
+    train, test = parted(npz.read(folder / "braille_touch_1348.npz"), fold)
     return train, test, lambda: Network.for_data(train, seed=0).fit(train)
 
 
-def words(folder):
-    train, test, preset = sentences.make(1000, seed=0), sentences.make(200, seed=1), presets.SENTENCES
+def words(folder, fold):
+    train, test, preset = sentences.make(1000, seed=0), sentences.make(1000, seed=1), presets.SENTENCES
     return train, test, lambda: preset.network(train, train.classes, 0).fit(train, **preset.training())
 
 
 NETWORKS = {
     "sentences": words,
-    "digits32": lambda folder: digits(folder, 32),
-    "digits64": lambda folder: digits(folder, 64),
+    "digits32": lambda folder, fold: digits(folder, fold, 32),
+    "digits64": lambda folder, fold: digits(folder, fold, 64),
     "braille": braille,
 }
 
 
-def event_by_event(network, recordings):
-    """Seconds per event of the online kernel with all rates 0."""
-    batch, rule, best = pack(recordings), Rule(alpha=0, beta=0, gamma=0, delta=0), np.inf
-    for _ in range(4):
-        began = time.process_time()
-        engine.learn_online(network.stages, network.snapshot(), rule, batch)
-        best = min(best, time.process_time() - began)
-    return best / len(batch.entry)
+def first(recordings, events):
+    """So many recordings that they have about so many events."""
+    return recordings[: max(1, int(events / recordings.counts.mean()))]
+
+
+def firmware():
+    """The module that builds and emulates the example firmware."""
+    place = Path(__file__).parents[1] / "examples" / "microcontroller" / "run.py"
+    about = importlib.util.spec_from_file_location("firmware", place)
+    module = importlib.util.module_from_spec(about)
+    about.loader.exec_module(module)
+    if module.missing():
+        sys.exit(f"Not installed: {', '.join(module.missing())}.")
+    return module
+
+
+def laid_out(network, numbers, train):
+    return export.prepared(network, "net", numbers=numbers, calibration=train)
+
+
+def event_by_event(network, batch, precision):
+    """Seconds of the online kernel with all rates 0."""
+    still = Rule(alpha=0, beta=0, gamma=0, delta=0)
+    began = time.process_time()
+    engine.learn_online(network.stages, network.snapshot(), still, batch, Options(precision=precision))
+    return time.process_time() - began
+
+
+def speeds(network, train, recordings):
+    """Nanoseconds per event on this machine, by votes: the C in each kind of numbers, and numba's kernels."""
+    network.decides = "votes"  # the online kernel sums no evidence
+    batch, (table, _) = pack(recordings), compiled.commands(recordings)
+    with tempfile.TemporaryDirectory() as place:
+        runs = {
+            f"numba, {name}": lambda name=name: event_by_event(network, batch, name) for name in ("float64", "float32")
+        }
+        for numbers in NUMBERS:
+            model, folder = laid_out(network, numbers, train), Path(place, numbers)
+            export.write(model, folder)
+            program = compiled.build(model, folder, HOST)
+            runs[numbers] = lambda program=program: program.run(table).seconds
+        seconds = [{name: run() for name, run in runs.items()} for _ in range(TURNS)]
+    return {name: 1e9 / len(batch.entry) * min(turn[name] for turn in seconds) for name in runs}
+
+
+def pooled(found):
+    """Figures of all folds together, weighted by their recordings; sizes of the first."""
+    weight = [figures["recordings"] for figures in found]
+    shares = [
+        name for name in ("decisions", *(p + f for p in ("", "network_") for f in check.FIGURES)) if name in found[0]
+    ]
+    return found[0] | {"recordings": sum(weight), "events": sum(figures["events"] for figures in found)} | {
+        name: float(np.average([figures[name] for figures in found], weights=weight)) for name in shares
+    }  # fmt: skip
+
+
+def measured(name, args, emulator):
+    """All figures of one network."""
+    checks, row = {numbers: [] for numbers in NUMBERS}, {}
+    for fold in range(1 if name == "sentences" else args.folds):
+        train, test, fitted = NETWORKS[name](args.folder, fold)
+        file = args.models / f"{name}_{fold}.tsf"
+        if not file.exists():
+            fitted().save(file)
+        network = Network.load(file)
+        models = {numbers: laid_out(network, numbers, train) for numbers in NUMBERS}
+        for numbers, model in models.items():
+            checks[numbers].append(check.compare(model, network, test))
+            print(name, fold, numbers, checks[numbers][-1], flush=True)
+        if fold == 0:
+            row["ns_per_event"] = speeds(Network.load(file), train, first(test, TIMED))
+            print(name, row, flush=True)
+            for numbers, model in models.items():
+                with tempfile.TemporaryDirectory() as place:
+                    size = emulator.build(model, Path(place))
+                    row[numbers] = {"firmware": size | emulator.run(first(test, EVENTS), Path(place))}
+                print(name, numbers, row[numbers], flush=True)
+    for numbers, found in checks.items():
+        row[numbers] |= {"check": pooled(found), "folds": found}
+    return row
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--folds", type=int, choices=range(1, FOLDS + 1), default=1)
     parser.add_argument("--models", type=Path, default=Path("models"))
     parser.add_argument("--only", choices=list(NETWORKS))
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    place = Path(__file__).parents[1] / "examples" / "microcontroller" / "run.py"
-    about = importlib.util.spec_from_file_location("firmware", place)
-    firmware = importlib.util.module_from_spec(about)
-    about.loader.exec_module(firmware)
-    if firmware.missing():
-        sys.exit(f"Not installed: {', '.join(firmware.missing())}.")
+    emulator = firmware()
     args.models.mkdir(exist_ok=True)
     result = json.loads(args.json.read_text()) if args.json and args.json.exists() else {"networks": {}}
     for name in [args.only] if args.only else NETWORKS:
-        train, test, fitted = NETWORKS[name](args.folder)
-        model = args.models / f"{name}.tsf"
-        if not model.exists():
-            fitted().save(model)
-        network = Network.load(model)
-        some = test[: max(1, int(EVENTS / test.counts.mean()))]
-        row = {"numba_ns": 1e9 * event_by_event(network, some)}
-        for numbers in NUMBERS:
-            made = export.prepared(network, "net", numbers=numbers, calibration=train)
-            with tempfile.TemporaryDirectory() as temporary:
-                size = firmware.build(made, Path(temporary))
-                emulated = firmware.run(some, Path(temporary))
-            row[numbers] = {"firmware": size | emulated, "check": check.compare(made, network, test)}
-            print(name, numbers, row[numbers], flush=True)
-        result["networks"][name] = row
+        result["networks"][name] = measured(name, args, emulator)
         result["machine"] = machine.describe()
         if args.json:
             args.json.write_text(json.dumps(result, indent=1) + "\n")

@@ -70,7 +70,7 @@ def compiler() -> str:
     raise MissingEngineError("No C compiler was found to check the export with: install gcc or clang, or set CC.")
 
 
-def build(model: Model, folder: Path, options: Sequence[str] = ("-O2",), cc: str | None = None) -> Program:
+def build(model: Model, folder: Path, options: Sequence[str] = ("-O3",), cc: str | None = None) -> Program:
     """Compile NAME.c in a folder, with a program around it that runs commands.
 
     Parameters

@@ -6,7 +6,7 @@ from timesurf.export.model import SIZES, Model
 
 # Instructions per decay, per multiply-add and per unit, rounded from what examples/microcontroller/run.py counts with
 # gcc 12 -O2 for a Cortex-M4 (docs/howto/microcontroller.md).
-RATES = {"float32": (28, 4.1, 9), "int16": (36, 4.4, 12), "int8": (36, 3.6, 9)}
+RATES = {"float32": (30, 4.1, 9), "int16": (43, 4.4, 12), "int8": (42, 3.6, 9)}
 OVERHEAD = 120
 PER_LOGARITHM = 70  # likewise; a class of evidence takes one
 
@@ -23,7 +23,7 @@ def stack(model: Model) -> int:
     """Bytes of the largest frame, with room for what is called from it."""
     written = [plan.entries for plan in model.plans if not plan.running and model.learning is None]
     shares = 4 * len(model.classes) if model.temperature else 0
-    return 256 + shares + 6 * max(written, default=0)
+    return 256 + shares + 10 * max(written, default=0)
 
 
 def constants(model: Model) -> int:

@@ -55,8 +55,8 @@ class Fixed:
             )  # fmt: skip
         shift = _POINT - bits
         values |= {
-            "surface": "uint16_t", "value": "uint32_t", "most": f"INT{weights.sum[3:5]}_MAX",
-            "faded": f"(faded(age, {tick}u, {point}) + {2 ** (shift - 1)}u) >> {shift}",
+            "surface": "uint16_t", "most": f"INT{weights.sum[3:5]}_MAX",
+            "faded": f"(faded(ages[m], {tick}u, {point}) + {2 ** (shift - 1)}u) >> {shift}",
         }  # fmt: skip
         accept = f"(int64_t)energy * {scale} - (int64_t)best * {2 ** (bits + 1)} < limits{k}[fired]"
         return written(plan, weights, values, "uint32_t" if self.width == 8 else "uint64_t", "int64_t", accept)

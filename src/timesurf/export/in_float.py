@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from timesurf.engines import Units
 from timesurf.export import evidence
-from timesurf.export.ctext import array, filled, number
+from timesurf.export.ctext import filled, number
 from timesurf.export.layer_text import described, written
 from timesurf.export.model import Model
 from timesurf.export.plan import LayerPlan, rate
@@ -30,7 +28,7 @@ class Float32:
         """The decays that the layers need."""
         kinds = {plan.running for plan in model.plans}
         names = ["faded_float.c"] * (False in kinds) + ["risen_float.c"] * (True in kinds)
-        return [decay(), *map(filled, names)]
+        return [*map(filled, ("halved.c", "decay_float.c", *names))]
 
     def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
         """C of a layer."""
@@ -44,8 +42,8 @@ class Float32:
                 scored=f"half{plan.number}[u] * level",
             )  # fmt: skip
         values |= {
-            "surface": "float", "value": "float", "most": "3.2e38f",
-            "faded": f"faded(age, {number(math.log2(math.e) / plan.stage.tau)})",
+            "surface": "float", "most": "3.2e38f",
+            "faded": f"faded(ages[m], {number(math.log2(math.e) / plan.stage.tau)})",
         }  # fmt: skip
         accept = f"energy - 2.0f * best < limits{plan.number}[fired]"
         return written(plan, weights, values, "float", "float", accept)
@@ -53,8 +51,3 @@ class Float32:
     def evidence(self, model: Model) -> str:
         """C of what an output event says about every class."""
         return evidence.in_float(model, "scores", 2.0)
-
-
-def decay() -> str:
-    """Powers of two for all decays."""
-    return filled("decay_float.c", powers=array(0.5 ** np.arange(32, dtype=np.float32)))

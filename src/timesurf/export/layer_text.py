@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from timesurf.export.ctext import array, filled
 from timesurf.export.model import Model
 from timesurf.export.plan import LayerPlan, point
 from timesurf.export.weights import Weights
+
+_TOGETHER = 4  # groups of units that are compared at once, at most: as in templates/together.c
 
 
 def described(model: Model, plan: LayerPlan, weights: Weights) -> dict[str, Any]:
@@ -44,14 +47,16 @@ def written(plan: LayerPlan, weights: Weights, values: dict[str, Any], square: s
         C.
     """
     gated, k = weights.limits is not None, plan.number
-    kind, by = ("rows", 16) if len(plan.runs) > 1 else ("block", 12)
-    add = f"{' ' * by}energy += ({square})v * v;\n" if gated else ""
+    kind = "rows" if len(plan.runs) > 1 else "block"
+    add = f"    for (m = 0; m < entries; m++)\n        energy += ({square})ts[m] * ts[m];\n" if gated else ""
+    together = math.gcd(values["groups"], _TOGETHER)
     tables = constant(f"{limit} limits{k}", weights.limits, "squared thresholds") if weights.limits is not None else ""
     return filled(
         "written.c", **values, tables=tables + runs(plan), accept=accept if gated else "1",
-        gather=filled(f"gather_{kind}.c", **values, energy_add=add).rstrip("\n"),
+        gather=filled(f"gather_{kind}.c", **values).rstrip("\n"), energy_add=add,
         energy_start=f"\n    {square} energy = 0;" if gated else "",
-        multiply="\n".join(f"            sum[{u}] += v * c[{u}];" for u in range(values["lanes"])),
+        multiply="\n".join(f"    sum[{u}] += v * c[{u}];" for u in range(values["lanes"])),
+        together="1u" if together == 1 else f"(TOGETHER < {together}u ? TOGETHER : {together}u)",
     )  # fmt: skip
 
 

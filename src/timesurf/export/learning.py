@@ -13,7 +13,6 @@ from timesurf.engines import Parameters, Units
 from timesurf.errors import SettingError
 from timesurf.export import evidence
 from timesurf.export.ctext import array, filled, number
-from timesurf.export.in_float import decay
 from timesurf.export.layer_text import constant, described, runs
 from timesurf.export.model import Field, Model
 from timesurf.export.plan import LayerPlan, limit
@@ -60,7 +59,8 @@ class Learning:
         """Decays, and the rule's steps."""
         away = "th[u] - root(apart[u])" if self.rule.kernel == "border" else "root(apart[u])"
         steps = filled("learning_steps.c", competition=int(self.rule.competition), away=away)
-        return [self.typed(text) for text in (decay(), filled("faded_float.c"), steps)]
+        more = (filled("decay_float.c"), filled("faded_float.c"), steps)
+        return [filled("halved.c"), *map(self.typed, more)]  # a power of two is exact in float32
 
     def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
         """C of a layer."""

@@ -23,7 +23,7 @@ from timesurf.times import readable
 Array = NDArray[Any]
 COORDINATES = ("x", "y", "z")
 HALVINGS = 30  # after so many, a value counts as 0: 2^-30 is lost in a float32 beside 1
-MOST_WRITTEN = 4096  # entries of a surface that is written out, which takes 6 bytes of stack each
+MOST_WRITTEN = 4096  # entries of a surface that is written out, which takes 10 bytes of stack each
 MOST_LEARNED = 1024  # entries of a surface that is learned from: each event moves all of them
 _LONGEST_CLOCK = 2**31 - 1  # us
 

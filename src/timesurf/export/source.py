@@ -30,7 +30,9 @@ def _source(model: Model) -> str:
     layers = (model.numbers.layer(model, *layer) for layer in zip(model.plans, model.weights, strict=True))
     rule = [model.learning.rule_text(model)] if model.learning else []
     evidence = [model.numbers.evidence(model)] if model.temperature else []
-    parts = [*model.numbers.helpers(model), *layers, *evidence, *rule, _clock(model), _api(model)]
+    writes = not model.learning and not all(plan.running for plan in model.plans)
+    together = [filled("together.c")] if writes else []
+    parts = [*together, *model.numbers.helpers(model), *layers, *evidence, *rule, _clock(model), _api(model)]
     return filled(
         "source.c", title=title(model), version=__version__, name=model.name,
         parts="\n".join(part.rstrip("\n") + "\n" for part in parts).rstrip("\n"),

@@ -81,4 +81,5 @@ def in_float32(plan: LayerPlan, units: Units) -> Weights:
     if np.isfinite(units.thresholds).any():
         limits = np.clip(np.square(units.thresholds), 0, OPEN)
         limits = np.where(units.thresholds > 0, limits, -OPEN).astype(np.float32)
-    return Weights(laid_out(plan, centroids), padded(plan, half, OPEN), limits)
+    lanes = 2 * LANES if plan.units % (2 * LANES) == 0 else LANES  # an FPU has 32 registers of its own
+    return Weights(laid_out(plan, centroids, lanes), padded(plan, half, OPEN, lanes), limits)

@@ -4,12 +4,3 @@ static float fall(float f)
     return 1.0f + f * (-0.6931470643f + f * (0.2402243678f + f * (-0.05549075703f
         + f * (0.009579179573f + f * (-0.001274748204f + f * 0.0001090231971f)))));
 }
-
-/* 2^-k exactly, for k from 0 to 31. */
-static float halved(uint32_t k)
-{
-    static const float powers[32] = {
-${powers}
-    };
-    return powers[k];
-}

@@ -1,8 +1,5 @@
     for (i = 0; i < ${entries}u; i++) {
-        const uint32_t age = now - T[i];
-        if (age < ${limit}u) { /* what has decayed is left out */
-            const ${value} v = ${faded};
-${energy_add}            ts[entries] = (${surface})v;
-            live[entries++] = (uint16_t)i;
-        }
+        ages[entries] = now - T[i];
+        live[entries] = (uint16_t)i;
+        entries += ages[entries] < ${limit}u; /* what has decayed is overwritten */
     }
