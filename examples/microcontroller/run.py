@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 
 from timesurf import Network, export
+from timesurf.cli.data import load, load_test
+from timesurf.cli.preparing import fitted
 from timesurf.events import Recordings
 from timesurf.export.check import CROSS
 from timesurf.export.model import Model
-from timesurf.io import npz
 
 HERE = Path(__file__).parent
 TOOLS = (CROSS[0], "arm-none-eabi-size", "qemu-system-arm")
@@ -102,18 +103,19 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
-    parser.add_argument("data", help="recordings, .npz")
+    parser.add_argument("data", help="recordings: a file, a folder or a data set")
     parser.add_argument("--numbers", default="float32", choices=list(export.NUMBERS))
-    parser.add_argument("--calibrate", help="recordings to choose scales by, .npz")
+    parser.add_argument("--calibrate", help="recordings to choose scales by")
     parser.add_argument("--recordings", type=int, default=5, help="how many to run, the first")
     args = parser.parse_args()
     if missing():
         raise SystemExit(f"Not installed: {', '.join(missing())}.")
     network = Network.load(args.model)
-    sample = None if args.calibrate is None else npz.read(args.calibrate)
+    recordings = fitted(load_test(args.data, None, {}), network, {}, args.data)[: args.recordings]
+    sample = None if args.calibrate is None else fitted(load(args.calibrate), network, {}, args.calibrate)
     model = export.prepared(network, "net", numbers=args.numbers, calibration=sample)
     with tempfile.TemporaryDirectory() as place:
-        result = build(model, Path(place)) | run(npz.read(args.data)[: args.recordings], Path(place))
+        result = build(model, Path(place)) | run(recordings, Path(place))
     print(json.dumps(result, indent=1))
 
 

@@ -1,6 +1,7 @@
 """The files of an export: strict C, the same bytes every time, class names as they are, and what cannot be written."""
 
 import json
+import shlex
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.export.cases import STRICT
 from timesurf import Full, Network, Tile, Window, cli, export
+from timesurf.cli import exporting
 from timesurf.datasets import sentences
 from timesurf.engines import Parameters
 from timesurf.errors import SettingError
@@ -77,6 +79,16 @@ def test_names_that_c_does_not_accept_are_refused(network):
     assert ctext.identifier("9 läufe.v2") == "net_9_l_ufe_v2"
 
 
+@pytest.mark.parametrize("taken", ["size", "uint_fast16", "string", "time"])
+def test_a_model_may_have_the_name_of_a_type_or_header_of_c(taken, network, any_cc, tmp_path):
+    """size_t is a type already, and string.h would be found in place of the library's."""
+    with pytest.raises(SettingError, match=f"'net_{taken}'"):
+        export.prepared(network, taken)
+    model = export.prepared(network, ctext.identifier(taken))
+    export.write(model, tmp_path)
+    build(model, tmp_path, (*STRICT, f"-I{tmp_path}"), cc=any_cc)
+
+
 def test_what_c_cannot_do_is_refused_with_the_reason(network):
     with pytest.raises(SettingError, match="float32, int16, int8"):
         export.prepared(network, "net", numbers="float16")
@@ -91,6 +103,13 @@ def test_what_c_cannot_do_is_refused_with_the_reason(network):
     with pytest.raises(SettingError, match="4,225 entries"):
         export.prepared(wide, "net")
     assert "65 x 65" in wide_names[0]
+    vast = Network([Window(3, units=2, tau=1.0, stride=999), Full(tau=1.0)], (40_000, 40_000), 1, ["a", "b"])
+    vast.parameters = Parameters.of(
+        [np.zeros((stage.units, *stage.surface_shape)) for stage in vast.stages],
+        [np.full(stage.units, np.inf) for stage in vast.stages],
+    )
+    with pytest.raises(SettingError, match="1,600,000,000 inputs"):
+        export.prepared(vast, "net")
     large = network.twin(network.snapshot())
     large.parameters[0].centroids[0, 0, 0] = 1000.0
     with pytest.raises(SettingError, match="use float32"):
@@ -157,6 +176,25 @@ def test_the_command_writes_checks_and_reports(network, any_cc, tmp_path, monkey
     figures = json.loads((tmp_path / "f.json").read_text())
     assert figures["recordings"] == 4
     assert figures["ram"] < 16 << 10
+
+
+def test_the_next_command_keeps_the_options_and_quotes_paths(network, tmp_path, monkeypatch, capsys):
+    """As said, it checks what was written: without --numbers it would replace it by another export."""
+    network.save(tmp_path / "my sentences.tsf")
+    words = ["export", tmp_path / "my sentences.tsf", "--out", tmp_path / "c", "--numbers", "int8"]
+    monkeypatch.setattr(sys, "argv", ["timesurf", *map(str, words)])
+    with pytest.raises(SystemExit):
+        cli.main()
+    said = next(line for line in capsys.readouterr().out.splitlines() if "--check DATA" in line)
+    assert shlex.split(said.partition(": ")[2])[:7] == ["timesurf", *map(str, words)]
+
+
+def test_figures_without_a_comparison_and_a_folder_that_cannot_be_made_are_refused(network, tmp_path):
+    network.save(tmp_path / "m.tsf")
+    with pytest.raises(SettingError, match="--check"):
+        exporting.export(tmp_path / "m.tsf", tmp_path, json_file=tmp_path / "f.json")
+    with pytest.raises(OSError, match="Cannot make the folder"):
+        export.write(export.prepared(network, "net"), tmp_path / "m.tsf" / "c")
 
 
 def test_the_header_names_what_has_to_be_done_with_events_first(network):

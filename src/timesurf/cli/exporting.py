@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Json, Model, Split, app, check_writable, console, counted, say_next, write_json
-from timesurf.cli.data import load
+from timesurf.cli.app import Json, Model, TestSplit, app, check_writable, console, counted, say_next, write_json
+from timesurf.cli.data import load, load_test
 from timesurf.cli.preparing import fitted
 from timesurf.errors import SettingError
 
@@ -33,7 +34,7 @@ def export(
     check: Annotated[
         str | None, typer.Option(help="Data to compare with: compile the C here and run both over it.")
     ] = None,
-    split: Split = "train",
+    split: TestSplit = None,
     json_file: Json = None,
 ) -> None:
     """Export a network to C that a microcontroller runs: no allocation, no libm, no global state.
@@ -46,9 +47,12 @@ def export(
 
     if to != "c":
         raise SettingError(f"--to {to}: only c is known.")
+    if json_file is not None and check is None:
+        raise SettingError("--json is for what --check finds: name data to compare with.")
     check_writable(json_file)
     network = Network.load(model)
-    sample = None if calibrate is None else fitted(load(calibrate, split), network, {}, calibrate)
+    sample = None if calibrate is None else fitted(load(calibrate), network, {}, calibrate)
+    recordings = None if check is None else fitted(load_test(check, split, {}), network, {}, check)
     prefix = name or identifier(model.stem)
     with console.status("Writing ..."):
         made = exports.prepared(network, prefix, numbers=numbers, learn=learn, calibration=sample)
@@ -56,18 +60,18 @@ def export(
     console.print(f"{header} and {source} written", highlight=False)
     if made.preparation:
         console.print(f"The C takes events that are already prepared: {made.preparation}.", highlight=False)
-    if check is not None:
+    if recordings is not None:
         from timesurf.export import check as checks
 
-        recordings = fitted(load(check, split), network, {}, check)
         with counted("comparing") as report:
             result = checks.compare(made, network, recordings, progress=report)
         console.print(_shown(result), highlight=False)
         write_json(json_file, result | {"model": str(model), "data": check, "numbers": numbers})
     else:
-        say_next(
-            f"timesurf export {model} --out {out} --check DATA", "compiles it here and compares it with the network"
-        )
+        options = {"--out": out, "--name": name, "--numbers": numbers, "--calibrate": calibrate}
+        words = [str(word) for pair in options.items() if pair[1] is not None for word in pair]
+        again = shlex.join(["timesurf", "export", str(model), *words, *["--learn"] * learn])
+        say_next(f"{again} --check DATA", "compiles it here and compares it with the network")
     say_next(f"read {header}", "says how to call it, and what it takes")
 
 

@@ -76,7 +76,10 @@ def prepared(
 def write(model: Model, folder: str | Path) -> tuple[Path, Path]:
     """Write NAME.h and NAME.c into a folder, which is made if it is missing; the same model gives the same bytes."""
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise type(error)(f"Cannot make the folder {folder}: {error.strerror}.") from error
     header, code = folder / f"{model.name}.h", folder / f"{model.name}.c"
     texts = source.texts(model)
     for path, text in ((header, texts.header), (code, texts.source)):

@@ -22,6 +22,15 @@ _RESERVED = {
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
     "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof",
     "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "class", "new", "main",
+    # headers of the C library, which files of the same name would hide
+    "assert", "complex", "ctype", "errno", "fenv", "inttypes", "limits", "locale", "math", "setjmp", "signal", "stdarg",
+    "stdbool", "stddef", "stdint", "stdio", "stdlib", "string", "tgmath", "time", "unistd", "wchar", "wctype",
+    # types of the C library, without their _t
+    "blkcnt", "blksize", "clock", "clockid", "dev", "div", "fpos", "gid", "id", "ino", "key", "ldiv", "lldiv",
+    "max_align", "mbstate", "mode", "nlink", "off", "pid", "ptrdiff", "sig_atomic", "size", "ssize", "suseconds",
+    "timer", "uid", "useconds", "wctrans", "wint",
+    *(f"{u}int{kind}{n}" for u in ("", "u") for kind in ("", "_least", "_fast") for n in (8, 16, 32, 64)),
+    *(f"{u}int{kind}" for u in ("", "u") for kind in ("ptr", "max")),
 }  # fmt: skip
 
 
@@ -40,8 +49,8 @@ def identifier(text: str) -> str:
 
     Examples
     --------
-    >>> identifier("My digits-32"), identifier("2024"), identifier("int")
-    ('my_digits_32', 'net_2024', 'net_int')
+    >>> identifier("My digits-32"), identifier("2024"), identifier("int"), identifier("time")
+    ('my_digits_32', 'net_2024', 'net_int', 'net_time')
     """
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:_LONGEST].strip("_")
     if not name or name[0].isdigit() or name in _RESERVED or keyword.iskeyword(name):
@@ -54,7 +63,7 @@ def checked_name(name: str) -> str:
     if identifier(name) != name:
         raise SettingError(
             f"name = {name!r} cannot be a prefix in C: use lower-case letters, digits and _, at most {_LONGEST} of "
-            f"them, such as {identifier(name)!r}."
+            f"them, and no word of C or its library, such as {identifier(name)!r}."
         )
     return name
 

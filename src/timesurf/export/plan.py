@@ -25,6 +25,7 @@ COORDINATES = ("x", "y", "z")
 HALVINGS = 30  # after so many, a value counts as 0: 2^-30 is lost in a float32 beside 1
 MOST_WRITTEN = 4096  # entries of a surface that is written out, which takes 10 bytes of stack each
 MOST_LEARNED = 1024  # entries of a surface that is learned from: each event moves all of them
+MOST_INPUTS = 2**24  # of a layer: 64 MiB of times
 _LONGEST_CLOCK = 2**31 - 1  # us
 
 
@@ -110,6 +111,7 @@ def plans(stages: tuple[Stage, ...], parameters: Parameters, *, learn: bool = Fa
     last = len(stages) - 1
     found = []
     for k, (stage, units) in enumerate(zip(stages, parameters, strict=True)):
+        _check_inputs(k + 1, stage)
         runs = not learn and k == last and not stage.layer.overlaps and bool(np.isinf(units.thresholds).all())
         plan = _planned(k + 1, stage, running=runs)
         _check(plan, units.centroids, learn=learn)
@@ -173,6 +175,16 @@ def flat(names: Any, shape: tuple[int, ...]) -> str:
 
 def _times(index: str, factor: int) -> str:
     return index if factor == 1 else "0u" if index == "0u" else f"{index} * {factor}u"
+
+
+def _check_inputs(number: int, stage: Stage) -> None:
+    """Refuse a field that is too large, before anything of its size is laid out."""
+    inputs = math.prod(stage.field) * stage.polarities
+    if inputs > MOST_INPUTS:
+        raise SettingError(
+            f"Layer {number} ({stage}) remembers a time for each of {inputs:,} inputs: C is written for at most "
+            f"{MOST_INPUTS:,}. Crop or downsample the field."
+        )
 
 
 def _check(plan: LayerPlan, centroids: Array, *, learn: bool) -> None:
