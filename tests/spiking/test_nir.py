@@ -1,8 +1,10 @@
-"""A spiking network written for NIR, read back by nir, and run by a small simulator of NIR's own equations."""
+"""A spiking network written for NIR, read back by nir, and run by simulators: two small ones here, snnTorch, norse."""
 
 import numpy as np
 import pytest
 
+from benchmarks import nir_simulators as others
+from timesurf.datasets import sentences
 from timesurf.engines import Parameters, pack
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
@@ -64,6 +66,50 @@ def test_same_spikes_as_the_graph_that_nir_reads_back(tmp_path):
     spikes = simulate(graph, batch.entry, batch.t)
     assert len(spikes) > 20
     assert [batch.t[i] for i, _ in spikes] == expected.t.tolist()
+
+
+def in_steps(graph, current, step):
+    """Spikes of a graph of two layers whose equations are solved by Euler's method: (recording, step, neuron)."""
+    layers = [(graph.nodes[f"synapses_{k}"].weight, graph.nodes[f"neurons_{k}"]) for k in (1, 2)]
+    v = [np.zeros((current.shape[1], len(weight))) for weight, _ in layers]
+    found = []
+    for i, heard in enumerate(current):
+        for k, (weight, node) in enumerate(layers):
+            v[k] += step / node.tau * (node.r * (heard @ weight.T) - v[k])
+            heard = v[k] > node.v_threshold
+            v[k][heard] = 0
+        found += [(int(r), i, int(n)) for r, n in np.argwhere(heard)]
+    return found
+
+
+@pytest.fixture(scope="module")
+def one_per_step():
+    """A network that NIR can express, and recordings in which no two events share a step of 100 us."""
+    recordings = others.in_turn(others.slowed(sentences.make(2, duration="1 ms", seed=3), 100))
+    made = others.network(100).start(recordings)
+    expected = others.fired(made, recordings)
+    assert expected.total() > 10
+    return made, recordings, expected
+
+
+def test_same_spikes_where_time_goes_in_steps(one_per_step):
+    made, recordings, expected = one_per_step
+    found = in_steps(export.graph(made, step="100 us"), others.on_grid(recordings), 1e-4)
+    assert sorted(found) == sorted(expected.elements())
+
+
+@pytest.mark.parametrize("simulator", others.SIMULATORS)
+@pytest.mark.filterwarnings("ignore")  # torch's own
+def test_same_spikes_in_other_simulators(one_per_step, simulator):
+    pytest.importorskip("nirtorch")
+    pytest.importorskip(simulator)
+    made, recordings, expected = one_per_step
+    assert others.simulated(simulator, made, recordings) == expected
+
+
+def test_events_that_share_a_step_follow_each_other():
+    some = Recordings([[0] * 6], [0, 50, 99, 250, 0, 10], [0] * 6, [0, 4, 6], field=(1,), polarities=1)
+    assert others.in_turn(some).t.tolist() == [0, 100, 200, 300, 0, 100]
 
 
 def test_what_nir_cannot_express_is_refused_by_name():

@@ -4,9 +4,17 @@ Every layer becomes a `Linear` of all its synapses and a `LIF` of all its neuron
 
     tau dv/dt = -v + r I,   fires if v > v_threshold,   then v = 0
 
-A spike is an impulse of current; with r = tau it adds exactly its weight. NIR counts time in seconds. Its neurons know
-nothing of each other, and so it lacks what those of a place share (one fires at most, and resets all), the refractory
-period, the reset by subtraction, and learning. `left_out` names what a network would lose.
+In these equations a spike is an impulse of current. Simulators instead walk through time in steps, by Euler's method,
+and a spike is a current of 1 for one step::
+
+    v = v + step / tau (r I - v)
+
+For a given step, tau and the weights are written such that one step is what it is here: v decays by exp(-step / tau)
+and a spike adds its weight. Potentials are counted in thresholds and r is 1, because some simulators want the same
+threshold for all neurons of a layer (snnTorch) or pass over r (norse). NIR counts time in seconds.
+
+NIR's neurons know nothing of each other, and so it lacks what those of a place share (one fires at most, and resets
+all), the refractory period, the reset by subtraction, and learning. `left_out` names what a network would lose.
 """
 
 from __future__ import annotations
@@ -27,6 +35,7 @@ from timesurf.spiking import tables
 from timesurf.spiking.layers import Stage
 from timesurf.spiking.network import SpikingNetwork
 from timesurf.storage.atomic import replacing
+from timesurf.times import Time, time_constant
 
 Array = NDArray[Any]
 _SECOND = 1e-6  # of a microsecond
@@ -56,7 +65,7 @@ def left_out(network: SpikingNetwork) -> list[str]:
     return found
 
 
-def graph(network: SpikingNetwork, *, lossy: bool = False) -> Any:
+def graph(network: SpikingNetwork, *, lossy: bool = False, step: Time | None = None) -> Any:
     """The network as a `nir.NIRGraph`; inputs are numbered coordinates first, then polarities, in C order.
 
     Parameters
@@ -65,6 +74,8 @@ def graph(network: SpikingNetwork, *, lossy: bool = False) -> Any:
         With weights.
     lossy : bool
         Whether to leave out what NIR cannot express; by default a network that has such is refused.
+    step : float or str, optional
+        Time step of the simulator that will run the graph: us, or text such as "100 us". None: spikes are impulses.
 
     Raises
     ------
@@ -80,23 +91,33 @@ def graph(network: SpikingNetwork, *, lossy: bool = False) -> Any:
         import nir
     except ImportError as error:
         raise MissingEngineError("The package nir is not installed: pip install 'timesurf[nir]'.") from error
+    dt = None if step is None else time_constant(step, "step") * _SECOND
     first = network.stages[0]
     inputs = math.prod(first.field) * first.polarities
     nodes: dict[str, Any] = {"input": nir.Input(input_type={"input": np.array([inputs])})}
     for k, (stage, units) in enumerate(zip(network.stages, network.parameters, strict=True), start=1):
         weight = weights(stage, units)
-        tau = np.full(len(weight), float(stage.layer.tau) * _SECOND)
-        nodes[f"synapses_{k}"] = nir.Linear(weight)
-        rest = np.zeros(len(weight))
+        tau, charge = _decay(float(stage.layer.tau) * _SECOND, dt)
+        leaky = {"tau": np.full(len(weight), tau), "r": np.ones(len(weight)), "v_leak": np.zeros(len(weight))}
         if stage.layer.ready == 0:
-            nodes[f"neurons_{k}"] = nir.LI(tau=tau, r=tau, v_leak=rest)
+            nodes[f"synapses_{k}"] = nir.Linear(weight / charge)
+            nodes[f"neurons_{k}"] = nir.LI(**leaky)
         else:
             threshold = np.tile(units.thresholds, len(weight) // stage.units)
-            nodes[f"neurons_{k}"] = nir.LIF(tau=tau, r=tau, v_leak=rest, v_threshold=threshold, v_reset=rest)
+            nodes[f"synapses_{k}"] = nir.Linear(weight / charge / threshold[:, None])
+            nodes[f"neurons_{k}"] = nir.LIF(**leaky, v_threshold=np.ones(len(weight)), v_reset=np.zeros(len(weight)))
     nodes["output"] = nir.Output(output_type={"output": np.array([len(weight)])})
     names = list(nodes)
-    about = {"timesurf": __version__, "left_out": "; ".join(missing)}
+    about = {"timesurf": __version__, "left_out": "; ".join(missing), "step": "none" if dt is None else f"{dt:g} s"}
     return nir.NIRGraph(nodes=nodes, edges=list(pairwise(names)), metadata=about)
+
+
+def _decay(tau: float, step: float | None) -> tuple[float, float]:
+    """Time constant to write, and the share of a current of 1 that a spike leaves in the potential; all in seconds."""
+    if step is None:
+        return tau, 1 / tau
+    charge = -math.expm1(-step / tau)
+    return step / charge, charge
 
 
 def weights(stage: Stage, units: Units) -> Array:
@@ -116,9 +137,9 @@ def weights(stage: Stage, units: Units) -> Array:
     return matrix.reshape(places * stage.units, inputs)
 
 
-def write(network: SpikingNetwork, path: str | Path, *, lossy: bool = False) -> None:
+def write(network: SpikingNetwork, path: str | Path, *, lossy: bool = False, step: Time | None = None) -> None:
     """Write the graph to a file, completely or not at all; parameters as in `graph`."""
-    made = graph(network, lossy=lossy)
+    made = graph(network, lossy=lossy, step=step)
     import nir
 
     content = io.BytesIO()
