@@ -35,7 +35,11 @@ def accuracy(name, of):
     text = f"{100 * mine['recording_accuracy']:.1f}"
     if mine["recording_accuracy"] == max(figures["recording_accuracy"] for figures in of.values()):
         text = f"**{text}**"
-    error = mine["standard_error"]
+    return with_error(text, mine["standard_error"])
+
+
+def with_error(text, error):
+    """A figure with its standard error in points, where there is one."""
     return text if math.isnan(error) else f"{text} ± {100 * error:.1f}"
 
 
@@ -77,8 +81,8 @@ def settings_parts(result):
     law = [[row["recording_accuracy"] for row in rows if row["data"] == name and row["factor"] == 1] for name in data]
     lines = [["as chosen, %", *(f"{100 * sum(each) / len(each):.1f}" for each in law), ""]]
     for name, of in found.items():
-        changes = [f"{100 * of[each]:+.1f}" if each in of else "" for each in data]
-        lines.append([name, *changes, f"{100 * min(of.values()):+.1f}"])
+        changes = [with_error(f"{100 * of[each][0]:+.1f}", of[each][1]) if each in of else "" for each in data]
+        lines.append([name, *changes, f"{100 * min(of.values())[0]:+.1f}"])
     return {"measured": measured(result, rows), "changes": table(["", *data, "worst"], lines)}
 
 

@@ -8,6 +8,7 @@ from timesurf import Recordings, SettingError, plots
 from timesurf.bench import family, processes, senses, settings
 from timesurf.bench.processes import Plan
 from timesurf.cli.app import app
+from timesurf.cli.family import shown_change
 
 
 def blinking(recordings, seed):
@@ -106,8 +107,8 @@ def test_changes_are_differences_to_the_law_of_the_same_split():
             (1, "tau", 3, 0.6),
         ]
     ]
-    assert settings.changes(rows)["tau x 3"]["d"] == pytest.approx(0)
-    assert settings.changes(rows[:3])["tau x 3"]["d"] == pytest.approx(0.1)
+    assert settings.changes(rows)["tau x 3"]["d"] == pytest.approx((0, 0.1))
+    assert settings.changes(rows[:3])["tau x 3"]["d"] == pytest.approx((0.1, float("nan")), nan_ok=True)
 
 
 def test_a_study_uses_a_bounded_number_of_events_of_all_classes(monkeypatch):
@@ -131,6 +132,10 @@ def test_processes_give_the_same_results_as_one(monkeypatch):
     assert sorted(processes.each(abs, [-1, 2, -3], Plan(processes=2))) == [(-3, 3), (-1, 1), (2, 2)]
 
 
+def test_changes_are_shown_with_their_error_where_there_is_one():
+    assert [shown_change(0.012, 0.004), shown_change(-0.02, float("nan"))] == ["+1.2 ± 0.4", "-2.0"]
+
+
 def test_settings_are_drawn_as_a_map_with_gaps_where_nothing_was_measured():
-    fig = plots.settings({"tau x 3": {"one": 0.011, "two": -0.02}, "alpha x 3": {"one": 0.0}})
+    fig = plots.settings({"tau x 3": {"one": (0.011, 0.1), "two": (-0.02, 0.1)}, "alpha x 3": {"one": (0.0, 0.1)}})
     assert [text.get_text() for text in fig.axes[0].texts] == ["+1.1", "-2.0", "+0.0"]

@@ -110,8 +110,11 @@ def run(
     return result
 
 
-def changes(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Change of recording accuracy by setting and factor, then by data set: mean over the seeds that have both."""
+def changes(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, tuple[float, float]]]:
+    """Change of recording accuracy by setting and factor, then by data set.
+
+    Each is the mean over the seeds that have both, and its standard error: NaN if there is only one.
+    """
     law = {(row["data"], row["seed"]): row["recording_accuracy"] for row in rows if row["factor"] == 1}
     found: dict[str, dict[str, list[float]]] = {}
     for row in rows:
@@ -119,4 +122,10 @@ def changes(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
             change = row["recording_accuracy"] - law[row["data"], row["seed"]]
             name = f"{row['setting']} x {row['factor']:.2g}"
             found.setdefault(name, {}).setdefault(row["data"], []).append(change)
-    return {name: {data: float(np.mean(each)) for data, each in of.items()} for name, of in found.items()}
+    return {name: {data: _mean(each) for data, each in of.items()} for name, of in found.items()}
+
+
+def _mean(values: Sequence[float]) -> tuple[float, float]:
+    """The mean and its standard error."""
+    error = np.std(values, ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
+    return float(np.mean(values)), float(error)

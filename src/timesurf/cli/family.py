@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 import typer
@@ -95,8 +96,13 @@ def bench_settings(
         table.add_column(column, justify="left" if column == "setting" else "right")
     found = settings.changes(result["settings"])
     for setting, of in found.items():
-        cells = [f"{100 * of[name]:+.1f}" if name in of else "" for name in names]
-        table.add_row(setting, *cells, f"{100 * min(of.values()):+.1f}")
+        cells = [shown_change(*of[name]) if name in of else "" for name in names]
+        table.add_row(setting, *cells, f"{100 * min(of.values())[0]:+.1f}")
     console.print(table)
     write_plot(plot, lambda: plots.settings(found))
     write_json(json_file, result)
+
+
+def shown_change(mean: float, error: float) -> str:
+    """A change in points, with its standard error where there are several splits."""
+    return f"{100 * mean:+.1f}" + ("" if math.isnan(error) else f" ± {100 * error:.1f}")

@@ -84,13 +84,13 @@ def robustness(curves: dict[str, dict[str, dict[str, dict[float, tuple[float, fl
     return fig
 
 
-def settings(changes: dict[str, dict[str, float]]) -> Figure:
+def settings(changes: dict[str, dict[str, tuple[float, float]]]) -> Figure:
     """Draw how much accuracy changes with each setting (rows) on each data set (columns), in points.
 
     Parameters
     ----------
     changes : dict
-        By setting and factor, then by data set, as `bench.settings.changes` gives them.
+        By setting and factor, then by data set: mean and standard error, as `bench.settings.changes` gives it.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def settings(changes: dict[str, dict[str, float]]) -> Figure:
     """
     names = list(changes)
     data = list(dict.fromkeys(name for of in changes.values() for name in of))
-    values = np.array([[100 * changes[name].get(each, np.nan) for each in data] for name in names])
+    values = np.array([[100 * changes[name].get(each, (np.nan,))[0] for each in data] for name in names])
     fig, axes = figure(1, 1, (1.1 * len(data) + 2.5, 0.32 * len(names) + 1.6))
     ax = axes[0, 0]
     ax.imshow(values, cmap="RdBu", vmin=-10, vmax=10, aspect="auto")
