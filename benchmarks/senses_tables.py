@@ -38,6 +38,11 @@ def accuracy(name, of):
     return with_error(text, mine["standard_error"])
 
 
+def differences(of, data):
+    """Differences in points with their standard errors, one per data set."""
+    return [with_error(f"{100 * of[each][0]:+.1f}", of[each][1]) if each in of else "" for each in data]
+
+
 def with_error(text, error):
     """A figure with its standard error in points, where there is one."""
     return text if math.isnan(error) else f"{text} ± {100 * error:.1f}"
@@ -58,12 +63,24 @@ def measured(result, rows):
     return "\n".join([f"{text} One call for each data set:", "", *calls]) if calls else text
 
 
+CLAIMS = ("homeostasis", "feast", "restarts")  # whose papers say that they learn better features than HOTS
+CONTROLS = ("hots_random", "cosine_random", "hots_online", "hots")
+
+
+def claims(rows, data):
+    """By how many points those methods are ahead of HOTS, split by split."""
+    pairs = [(method, control) for method in CLAIMS for control in CONTROLS]
+    lines = [[f"`{a}` less `{b}`", *differences(family.ahead(rows, a, b), data)] for a, b in pairs]
+    return table(["", *data], lines)
+
+
 def family_parts(result):
     """The parts of docs/family.md that are figures."""
     rows = result["family"]
     whole = family.summary(rows)
     parts = {
         "measured": measured(result, rows),
+        "claims": claims(rows, list(whole)),
         "accuracy": by_method(whole, accuracy),
         "units": by_method({data: {n: f for n, f in of.items() if "units" in f} for data, of in whole.items()}, use),
         "kept": by_method(whole, lambda name, of: f"{of[name]['kept']:.0%}".replace("%", " %")),
@@ -81,8 +98,7 @@ def settings_parts(result):
     law = [[row["recording_accuracy"] for row in rows if row["data"] == name and row["factor"] == 1] for name in data]
     lines = [["as chosen, %", *(f"{100 * sum(each) / len(each):.1f}" for each in law), ""]]
     for name, of in found.items():
-        changes = [with_error(f"{100 * of[each][0]:+.1f}", of[each][1]) if each in of else "" for each in data]
-        lines.append([name, *changes, f"{100 * min(of.values())[0]:+.1f}"])
+        lines.append([name, *differences(of, data), f"{100 * min(of.values())[0]:+.1f}"])
     return {"measured": measured(result, rows), "changes": table(["", *data, "worst"], lines)}
 
 

@@ -97,6 +97,22 @@ def test_each_setting_is_changed_by_itself_on_recordings_that_are_held_out(few, 
     assert set(settings.changes(rows)) == {"tau x 3", "units_per_class x 2"}
 
 
+def test_methods_are_compared_on_the_splits_that_have_both():
+    rows = [
+        {"data": "d", "seed": seed, "method": method, "per_class": number, "recording_accuracy": accuracy}
+        for seed, method, number, accuracy in [
+            (0, "feast", None, 0.9),
+            (1, "feast", None, 0.7),
+            (2, "feast", None, 0.1),
+            (0, "hots", None, 0.6),
+            (1, "hots", None, 0.6),
+            (2, "hots", 3, 0.6),
+        ]
+    ]
+    assert family.ahead(rows, "feast", "hots")["d"] == pytest.approx((0.2, 0.1))
+    assert family.ahead(rows, "hots", "homeostasis") == {}
+
+
 def test_changes_are_differences_to_the_law_of_the_same_split():
     rows = [
         {"data": "d", "seed": seed, "setting": setting, "factor": factor, "recording_accuracy": accuracy}

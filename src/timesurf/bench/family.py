@@ -311,18 +311,34 @@ def summary(rows: Sequence[dict[str, Any]], per_class: int | None = None) -> dic
         base = [row["events_per_s"] for row in mine if row["method"] == "default"]
         for method in (name for name in METHODS if any(row["method"] == name for row in mine)):
             of = [row for row in mine if row["method"] == method]
-            right = np.array([row["recording_accuracy"] for row in of])
+            right, error = senses.mean_and_error([row["recording_accuracy"] for row in of])
             means = {
                 name: float(np.mean([row[name] for row in of]))
                 for name in ("kept", "units", "used", "evenly_used", "seconds")
                 if all(name in row for row in of)
             }
-            error = right.std(ddof=1) / len(right) ** 0.5 if len(right) > 1 else float("nan")
             speed = np.mean([row["events_per_s"] for row in of]) / np.mean(base) if base else float("nan")
             found.setdefault(data, {})[method] = {
-                "recording_accuracy": float(right.mean()), "standard_error": float(error), "speed": float(speed),
+                "recording_accuracy": right, "standard_error": error, "speed": float(speed),
             } | means  # fmt: skip
     return found
+
+
+def ahead(rows: Sequence[dict[str, Any]], method: str, control: str) -> dict[str, tuple[float, float]]:
+    """By how much one method's recording accuracy exceeds another's, from all recordings, by data set.
+
+    Each is the mean over the splits that have both, and its standard error: NaN if there is only one.
+    """
+    right = {
+        (row["method"], row["data"], row["seed"]): row["recording_accuracy"]
+        for row in rows
+        if row["per_class"] is None and "error" not in row
+    }
+    found: dict[str, list[float]] = {}
+    for (name, data, seed), accuracy in right.items():
+        if name == method and (control, data, seed) in right:
+            found.setdefault(data, []).append(accuracy - right[control, data, seed])
+    return {data: senses.mean_and_error(each) for data, each in found.items()}
 
 
 def curves(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, dict[str, float]]]:

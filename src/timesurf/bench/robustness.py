@@ -156,7 +156,6 @@ def curves(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, dict[str, Curv
         values.setdefault(key, []).append(row["recording_accuracy"])
     found: dict[str, dict[str, dict[str, Curve]]] = {}
     for (data, disturbance, method, level), right in values.items():
-        error = float(np.std(right, ddof=1) / len(right) ** 0.5) if len(right) > 1 else float("nan")
         curve = found.setdefault(data, {}).setdefault(disturbance, {}).setdefault(method, {})
-        curve[level] = float(np.mean(right)), error
+        curve[level] = senses.mean_and_error(right)
     return found

@@ -262,6 +262,12 @@ def chosen(only: Sequence[str]) -> list[str]:
     return found
 
 
+def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """The mean over splits, and its standard error: NaN if there is only one."""
+    error = np.std(values, ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
+    return float(np.mean(values)), float(error)
+
+
 def check_methods(methods: Sequence[str], known: Iterable[str]) -> None:
     """Refuse methods that do not exist."""
     if unknown := sorted(set(methods) - set(known)):

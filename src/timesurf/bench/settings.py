@@ -122,10 +122,4 @@ def changes(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, tuple[float, 
             change = row["recording_accuracy"] - law[row["data"], row["seed"]]
             name = f"{row['setting']} x {row['factor']:.2g}"
             found.setdefault(name, {}).setdefault(row["data"], []).append(change)
-    return {name: {data: _mean(each) for data, each in of.items()} for name, of in found.items()}
-
-
-def _mean(values: Sequence[float]) -> tuple[float, float]:
-    """The mean and its standard error."""
-    error = np.std(values, ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
-    return float(np.mean(values)), float(error)
+    return {name: {data: senses.mean_and_error(each) for data, each in of.items()} for name, of in found.items()}
