@@ -64,13 +64,13 @@ def measured(result, rows):
 
 
 CLAIMS = ("homeostasis", "feast", "restarts")  # whose papers say that they learn better features than HOTS
-CONTROLS = ("hots_random", "cosine_random", "hots_online", "hots")
+CONTROLS = ("hots_random", "cosine_random", "hots_online", "hots", "cosine")
 
 
-def claims(rows, data):
+def claims(rows, data, number=None):
     """By how many points those methods are ahead of HOTS, split by split."""
     pairs = [(method, control) for method in CLAIMS for control in CONTROLS]
-    lines = [[f"`{a}` less `{b}`", *differences(family.ahead(rows, a, b), data)] for a, b in pairs]
+    lines = [[f"`{a}` less `{b}`", *differences(family.ahead(rows, a, b, number), data)] for a, b in pairs]
     return table(["", *data], lines)
 
 
@@ -87,7 +87,9 @@ def family_parts(result):
         "speed": by_method(whole, lambda name, of: f"{of[name]['speed']:.2g}"),
     }
     for number in sorted({row["per_class"] for row in rows} - {None}):
-        parts[f"shots {number}"] = by_method(family.summary(rows, number), accuracy)
+        some = family.summary(rows, number)
+        parts[f"shots {number}"] = by_method(some, accuracy)
+        parts[f"claims {number}"] = claims(rows, list(some), number)
     return parts
 
 

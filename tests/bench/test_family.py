@@ -110,7 +110,7 @@ def test_methods_are_compared_on_the_splits_that_have_both():
         ]
     ]
     assert family.ahead(rows, "feast", "hots")["d"] == pytest.approx((0.2, 0.1))
-    assert family.ahead(rows, "hots", "homeostasis") == {}
+    assert family.ahead(rows, "hots", "homeostasis") == family.ahead(rows, "feast", "hots", per_class=3) == {}
 
 
 def test_changes_are_differences_to_the_law_of_the_same_split():

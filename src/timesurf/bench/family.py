@@ -324,15 +324,27 @@ def summary(rows: Sequence[dict[str, Any]], per_class: int | None = None) -> dic
     return found
 
 
-def ahead(rows: Sequence[dict[str, Any]], method: str, control: str) -> dict[str, tuple[float, float]]:
-    """By how much one method's recording accuracy exceeds another's, from all recordings, by data set.
+def ahead(
+    rows: Sequence[dict[str, Any]], method: str, control: str, per_class: int | None = None
+) -> dict[str, tuple[float, float]]:
+    """By how much one method's recording accuracy exceeds another's, by data set.
 
-    Each is the mean over the splits that have both, and its standard error: NaN if there is only one.
+    Parameters
+    ----------
+    rows, per_class
+        As in `summary`.
+    method, control : str
+        Of `METHODS`.
+
+    Returns
+    -------
+    dict
+        The mean over the splits that have both, and its standard error: NaN if there is only one.
     """
     right = {
         (row["method"], row["data"], row["seed"]): row["recording_accuracy"]
         for row in rows
-        if row["per_class"] is None and "error" not in row
+        if row["per_class"] == per_class and "error" not in row
     }
     found: dict[str, list[float]] = {}
     for (name, data, seed), accuracy in right.items():
