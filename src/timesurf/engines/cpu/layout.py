@@ -28,6 +28,7 @@ WRITTEN = 1  # the surface is written out anew for each event
 HELD = 2  # the surface of every block is held in memory, and decays with time
 
 SMALL = 64  # entries: up to here holding a surface takes less time than updating its dot products
+SPARSE = 128  # entries: of larger surfaces that are written out, those of upper layers, most entries are 0
 _BLOCK_VALUES = 1 << 14  # surfaces of one block of events: as many as fit beside the centroids in a core's cache
 
 

@@ -1,10 +1,11 @@
 """Kernel of online learning with surfaces and distances in float32: the rule of `online.py`, several times as fast.
 
-What is learned is added up in float64, so that no step is lost however small. In every layer c = A v: a centroid that
-moves towards a surface, c = (1 - g) c + g ts, changes its factor A and, of v, only the entries that are not 0.
+What is learned is added up in float64, so that no step is lost however small.
 
 - The surface is written out for every layer but a `Full` one over a large field, and compared with all units at once: a
-  copy of v in float32, units innermost, is what the distances are computed from.
+  copy of the centroids in float32 is what the distances are computed from.
+- In surfaces of more than SPARSE entries most are 0, and c = A v: a centroid that moves towards one,
+  c = (1 - g) c + g ts, changes its factor A and, of v, only the entries that are not 0.
 - `Full` over a large field: never written out, as in `engines/cpu/lazy.py`. ts[e] = a[e] D, with one decay
   D = exp(-(now - t0)/tau) for all entries, and v[e] = z[e] + a[e] H, with H = sum of g D / A: so an entry catches up
   whenever it is next set. Dot products and ||ts||^2 are kept without their D.
@@ -20,14 +21,16 @@ from timesurf.engines.cpu import steps
 from timesurf.engines.cpu.fused import (
     add_scaled_row,
     approach,
+    approach_sparse,
     compare,
+    compare_sparse,
     decayed_pair,
     enter_row,
     lowest,
     shift_thresholds,
     write_surface,
 )
-from timesurf.engines.cpu.layout import RUNNING
+from timesurf.engines.cpu.layout import RUNNING, SPARSE
 from timesurf.engines.cpu.lazy import fold
 from timesurf.engines.cpu.shares import delta_gains
 from timesurf.engines.cpu.steps import bare, bare_inlined
@@ -36,7 +39,6 @@ from timesurf.rule import DOUBT
 
 REACH = 16.0  # tau: how far t0 may lie behind; e^16 is what rounding errors of float64 grow by
 FAINT = 1e-9  # an entry that has decayed to this is 0
-SPARSE = 128  # entries: of larger surfaces, those of upper layers, most entries are 0
 
 
 @bare
@@ -51,9 +53,9 @@ def run(events, base, gap, whole, learn, layout, settings, state, counts, output
         if whole:
             memory.previous[:] = 0
         for i in range(offsets[r], offsets[r + 1]):
-            now = base + t[i]
-            location = np.int64(entry[i]) // layout.layers[0].polarities
-            p = np.int64(entry[i]) - location * layout.layers[0].polarities
+            now = base + t[at(i)]
+            location = np.int64(entry[at(i)]) // layout.layers[0].polarities
+            p = np.int64(entry[at(i)]) - location * layout.layers[0].polarities
             depth = 0
             for k in range(layers):
                 layer, pace = layout.layers[k], settings.pace[k]
@@ -62,10 +64,10 @@ def run(events, base, gap, whole, learn, layout, settings, state, counts, output
                 else:
                     look(layer, k, pace, now, location, p, layout, copies, memory, step)
                 f = lowest(step.dist, layer.unit0, layer.lanes)
-                apart, th = step.dist[layer.unit0 + f], weights.thresholds[layer.unit0 + f]
+                apart, th = step.dist[at(layer.unit0 + f)], weights.thresholds[at(layer.unit0 + f)]
                 if not (apart < th * th and th > 0):
                     break
-                location = layout.out[layer.location0 + location]
+                location = layout.out[at(layer.location0 + location)]
                 p = f
                 step.fired[k], step.place[k] = f, location
                 counts.kept[r, k] += 1
@@ -74,11 +76,13 @@ def run(events, base, gap, whole, learn, layout, settings, state, counts, output
                     step.S[k] = unshared(layer, pace, f, location, now, memory)
             if depth < layers:
                 continue
-            counts.votes[r, layout.voted[p]] += 1
-            G = steps.sign(label[r], layout.voted[p])
+            voted = layout.voted[at(p)]
+            counts.votes[r, at(voted)] += 1
+            G = steps.sign(label[r], voted)
             for k in range(lowest_judged, layers):
-                step.S[k] *= G
-                step.dS[k] = steps.change(step.S[k], layout.layers[k].place0 + step.place[k], memory.previous)
+                step.S[at(k)] *= G
+                here = at(layout.layers[at(k)].place0 + step.place[at(k)])
+                step.dS[at(k)] = steps.change(step.S[at(k)], here, memory.previous)
             if len(outputs.event) > 0:
                 outputs.event[found], outputs.unit[found], outputs.S[found] = i, p, step.S[layers - 1]
                 for c in range(outputs.evidence.shape[1] if len(outputs.evidence) > 0 else 0):
@@ -90,10 +94,11 @@ def run(events, base, gap, whole, learn, layout, settings, state, counts, output
                 if not weights.learns[k]:
                     continue
                 layer, rates, f = layout.layers[k], settings.rates[k], step.fired[k]
-                S, dS = step.S[min(k + 1, layers - 1)], step.dS[min(k + 1, layers - 1)]
+                above = at(min(k + 1, layers - 1))
+                S, dS = step.S[above], step.dS[above]
                 if settings.by_delta and k == layers - 1 and label[r] >= 0:
                     move_all(layer, k, f, label[r], layout, settings, weights, copies, lazy, memory, step)
-                elif not weights.frozen[layer.unit0 + f]:
+                elif not weights.frozen[at(layer.unit0 + f)]:
                     move(layer, k, f, steps.centroid_gain(rates, S, dS), weights, copies, lazy, memory, step)
                 if weights.limited[k]:
                     adjust(layer, rates, f, S, dS, settings, weights, copies, step)
@@ -105,22 +110,35 @@ def run(events, base, gap, whole, learn, layout, settings, state, counts, output
 
 
 @bare_inlined
+def at(place):
+    """An index that is not negative: numba adds the length of the array to all others, at every access."""
+    return np.uint64(place)
+
+
+@bare_inlined
 def look(layer, k, pace, now, location, p, layout, copies, memory, step):
     """Write the event in and its surface out: squared distances of all units."""
-    at, sparse = layer.location0 + location, layer.entries > SPARSE
+    place, sparse = at(layer.location0 + location), layer.entries > SPARSE
     square = write_surface(
-        memory.context, layer.context0 + layout.start[at], layout.runs, layer.run0, layer.rows, layer.row, now,
+        memory.context, layer.context0 + layout.start[place], layout.runs, layer.run0, layer.rows, layer.row, now,
         np.float32(pace.surface), sparse, step.ts, layer.surface0,
     )  # fmt: skip
-    memory.context[layer.context0 + layout.own[at] + p] = now
-    own = layout.within[at] + p
+    memory.context[at(layer.context0 + layout.own[place] + p)] = now
+    own = layout.within[place] + p
     if k == 0:  # known from the beginning: stored early, it is there when the winner moves
-        square += np.float32(1) - step.ts[layer.surface0 + own] * step.ts[layer.surface0 + own]
-        step.ts[layer.surface0 + own] = 1
-    step.square[k] = compare(
-        step.ts, layer.surface0, layer.entries, sparse, own, copies.v, layer.update0, layer.lanes, copies.scale,
-        copies.norms, layer.unit0, square, step.dist,
-    )  # fmt: skip
+        mine = at(layer.surface0 + own)
+        square += np.float32(1) - step.ts[mine] * step.ts[mine]
+        step.ts[mine] = 1
+    if sparse:
+        step.square[k] = compare_sparse(
+            step.ts, layer.surface0, layer.entries, own, copies.v, layer.update0, layer.lanes, copies.scale,
+            copies.norms, layer.unit0, square, step.dist,
+        )  # fmt: skip
+    else:
+        step.square[k] = compare(
+            step.ts, layer.surface0, layer.vectors, k == 0, own, copies.v, layer.update0, layer.lanes, copies.norms,
+            layer.unit0, square, step.dist,
+        )  # fmt: skip
 
 
 @bare_inlined
@@ -128,8 +146,8 @@ def follow(layer, k, pace, now, location, p, layout, weights, lazy, memory, step
     """Update the dot products of a RUNNING layer by the event: squared distances of all units."""
     if (lazy.t0[k] - now) * pace.surface > REACH:
         move_up(layer, k, pace, now, weights, lazy, memory)
-    e = layout.own[layer.location0 + location] + p
-    own, block = layer.context0 + e, layer.block0
+    e = layout.own[at(layer.location0 + location)] + p
+    own, block = at(layer.context0 + e), at(layer.block0)
     decay = decayed((now - lazy.t0[k]) * pace.surface)
     new, old = 1.0 / decay, lazy.amplitude[own]
     memory.squares[block] += new * new - old * old
@@ -142,19 +160,26 @@ def follow(layer, k, pace, now, location, p, layout, weights, lazy, memory, step
     lazy.amplitude[own] = new
     if not lazy.is_live[own]:
         lazy.is_live[own] = True
-        lazy.live[layer.context0 + lazy.lives[k]] = e
+        lazy.live[at(layer.context0 + lazy.lives[k])] = e
         lazy.lives[k] += 1
 
 
 @bare_inlined
 def move(layer, k, f, gain, weights, copies, lazy, memory, step):
-    """C += gain (ts - c): the factor A, the norm, and v."""
-    unit, square, left = layer.unit0 + f, step.square[k], 1.0 - gain
+    """C += gain (ts - c): the norm, and the centroid or, in RUNNING and sparse layers, A and v of it."""
+    unit, square, left = at(layer.unit0 + f), step.square[k], 1.0 - gain
     dot = 0.5 * (weights.norms[unit] + square - step.dist[unit])
     if layer.way == RUNNING:
-        dot = memory.dots[layer.dots0 + f] * step.decay[k]
-        memory.dots[layer.dots0 + f] = (left * dot + gain * square) / step.decay[k]
+        dot = memory.dots[at(layer.dots0 + f)] * step.decay[k]
+        memory.dots[at(layer.dots0 + f)] = (left * dot + gain * square) / step.decay[k]
     weights.norms[unit] = left * left * weights.norms[unit] + 2.0 * gain * left * dot + gain * gain * square
+    copies.norms[unit] = weights.norms[unit]
+    if layer.way != RUNNING and layer.entries <= SPARSE:
+        approach(
+            weights.centroids, layer.update0 + f * layer.vectors * VECTOR, gain, step.ts, layer.surface0,
+            layer.vectors, copies.v,
+        )  # fmt: skip
+        return
     if not 1e-3 < abs(lazy.scale[unit] * left) < 1e3:
         rescale(layer, k, f, left, weights, copies, lazy)
     else:
@@ -162,10 +187,10 @@ def move(layer, k, f, gain, weights, copies, lazy, memory, step):
     if layer.way == RUNNING:
         lazy.moved[unit] += gain * step.decay[k] / lazy.scale[unit]
         return
-    copies.scale[unit], copies.norms[unit] = lazy.scale[unit], weights.norms[unit]
-    approach(
+    copies.scale[unit] = lazy.scale[unit]
+    approach_sparse(
         weights.centroids, layer.update0 + f * layer.vectors * VECTOR, gain / lazy.scale[unit], step.ts, layer.surface0,
-        layer.entries, copies.v, layer.update0 + f, layer.lanes, layer.entries > SPARSE,
+        layer.entries, copies.v, layer.update0 + f, layer.lanes,
     )  # fmt: skip
 
 
@@ -184,14 +209,15 @@ def move_all(layer, k, f, label, layout, settings, weights, copies, lazy, memory
 @bare_inlined
 def unshared(layer, pace, f, place, now, memory):
     """|S| of an output, from the running sum of ftv at its place."""
-    unit, here, slope = layer.feedback0 + place * layer.units + f, layer.place0 + place, np.float32(pace.feedback)
+    unit, here = at(layer.feedback0 + place * layer.units + f), at(layer.place0 + place)
+    slope = np.float32(pace.feedback)
     own_fade, all_fade = decayed_pair(
         np.float32(now - memory.feedback[unit]) * slope, np.float32(now - memory.spoke[here]) * slope
     )
-    memory.crowd[here] = steps.ftv_sum(memory.crowd[here], np.float64(all_fade), np.float64(own_fade))
-    memory.feedback[unit] = now
-    memory.spoke[here] = now
-    return steps.separability(memory.crowd[here] - 1.0, layer.units)
+    crowd = steps.ftv_sum(memory.crowd[here], np.float64(all_fade), np.float64(own_fade))
+    memory.crowd[here], memory.feedback[unit], memory.spoke[here] = crowd, now, now
+    share = 1.0 / max(layer.units - 1, 1)  # does not depend on the winner: there before it is
+    return 1.0 - (crowd - 1.0) * share
 
 
 @bare_inlined

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from timesurf.engines.cpu.bundles import Memory
-from timesurf.engines.cpu.layout import WRITTEN, Plan
+from timesurf.engines.cpu.layout import SPARSE, WRITTEN, Plan
 from timesurf.engines.cpu.shares import AWAY
 from timesurf.engines.cpu.vector import VECTOR
 from timesurf.engines.cpu.workspace import zeros
@@ -60,7 +60,7 @@ class Step(NamedTuple):
 class Copies(NamedTuple):
     """Float32 copies of what distances are computed from."""
 
-    v: Array  # of WRITTEN layers: padded entries x lanes, units innermost
+    v: Array  # of WRITTEN layers: as their centroids; of those with more than SPARSE entries, entries x lanes
     scale: Array  # A of every unit
     norms: Array  # ||c||^2 of every unit; AWAY in lanes without a unit
     free: Array  # 1 for every unit that may change, 0 for frozen ones and lanes without a unit
@@ -109,8 +109,14 @@ def begin32(plan: Plan, parameters: Parameters) -> State32:
         weights.norms[layer.unit0 + layer.units : layer.unit0 + layer.lanes] = AWAY
         copies.norms[layer.unit0 + layer.units : layer.unit0 + layer.lanes] = AWAY
         if layer.way == WRITTEN:
-            part = copies.v[layer.update0 :][: layer.lanes * layer.vectors * VECTOR].reshape(-1, layer.lanes)
-            part[: layer.entries] = plan.rows(k, weights.centroids).T
+            rows, part = (
+                plan.rows(k, weights.centroids),
+                copies.v[layer.update0 :][: layer.lanes * layer.vectors * VECTOR],
+            )
+            if layer.entries > SPARSE:
+                part.reshape(-1, layer.lanes)[: layer.entries] = rows.T
+            else:
+                part.reshape(layer.lanes, -1)[:, : layer.entries] = rows
     return State32(weights, copies, lazy, memory, step)
 
 

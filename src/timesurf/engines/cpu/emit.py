@@ -1,0 +1,179 @@
+"""Pieces of LLVM code that the vector instructions of `fused.py` are put together from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import factorial, log
+
+from llvmlite import ir
+from numba.core import cgutils
+
+from timesurf.engines.cpu.vector import LANE, SILENT, VECTOR
+
+FUSED = ("contract", "reassoc", "nsz", "arcp")
+LOG2_E = 1.4426950408889634
+F32, F64, I32 = ir.FloatType(), ir.DoubleType(), ir.IntType(32)
+_POWERS = tuple(log(2) ** n / factorial(n) for n in range(7))  # of 2^r: relative error 1.2e-7 for |r| <= 1/2
+
+
+def over_lanes(builder, lanes, some_units) -> None:
+    """All lanes: four vectors at once, then two, then one, then half a vector."""
+    index = lanes.type
+    done = cgutils.alloca_once_value(builder, index(0))
+    for width, vectors in ((VECTOR, 4), (VECTOR, 2), (VECTOR, 1), (LANE, 1)):
+        step = index(width * vectors)
+        start = builder.load(done)
+        left = builder.sub(lanes, start)
+        end = builder.add(start, builder.mul(builder.udiv(left, step), step))
+        with cgutils.for_range_slice(builder, start, end, step) as (first, _):
+            some_units(first, width, vectors)
+        builder.store(end, done)
+
+
+@contextmanager
+def cases(builder, number, most) -> Iterator[Iterator[int]]:
+    """Code for each number from 1 to `most`, in which it is a constant: what is emitted per turn of the iterator."""
+    done = builder.append_basic_block("case.done")
+    choice = builder.switch(number, done)
+
+    def each() -> Iterator[int]:
+        for constant in range(1, most + 1):
+            block = builder.append_basic_block(f"case.{constant}")
+            choice.add_case(number.type(constant), block)
+            builder.position_at_end(block)
+            yield constant
+            builder.branch(done)
+
+    yield each()
+    builder.position_at_end(done)
+
+
+@contextmanager
+def nonzero(target, builder, array_type, array, at, entries) -> Iterator[ir.Value]:
+    """A loop over the entries that are not 0, lowest first."""
+    index, bits = entries.type, ir.IntType(VECTOR)
+    mask = cgutils.alloca_once(builder, bits)
+    with cgutils.for_range_slice(builder, index(0), entries, index(VECTOR)) as (j0, _):
+        values = builder.load(vector(target, builder, array_type, array, builder.add(at, j0)), align=4)
+        builder.store(builder.bitcast(builder.fcmp_unordered("!=", values, zeros(VECTOR)), bits), mask)
+        ask, inside, done = (builder.append_basic_block(name) for name in ("bits.any", "bits.one", "bits.none"))
+        builder.branch(ask)
+        builder.position_at_end(ask)
+        left = builder.load(mask)
+        builder.cbranch(builder.icmp_unsigned("!=", left, bits(0)), inside, done)
+        builder.position_at_end(inside)
+        builder.store(builder.and_(left, builder.sub(left, bits(1))), mask)
+        yield builder.add(j0, builder.zext(builder.cttz(left, ir.IntType(1)(1)), index))
+        builder.branch(ask)
+        builder.position_at_end(done)
+
+
+def power(builder, x, width):
+    """2^x for x <= 0; below -SILENT log2(e) anything."""
+    ints, floats = ir.VectorType(I32, width), ir.VectorType(F32, width)
+    low = full(-SILENT * LOG2_E, width)
+    x = builder.select(builder.fcmp_ordered(">", x, low), x, low)
+    whole = call(builder, "llvm.rint", [x])
+    rest = builder.fsub(x, whole)
+    square = builder.fmul(rest, rest)
+    power = full(_POWERS[-1], width)
+    for n in range(len(_POWERS) - 3, -1, -2):  # two terms at once: half as many steps that wait for each other
+        pair = multiply_add(builder, rest, full(_POWERS[n + 1], width), full(_POWERS[n], width))
+        power = multiply_add(builder, power, square, pair)
+    bits = builder.add(builder.fptosi(whole, ints), ir.Constant(ints, [127] * width))
+    return builder.fmul(power, builder.bitcast(builder.shl(bits, ir.Constant(ints, [23] * width)), floats))
+
+
+def root(builder, x, width):
+    """Square root of what is not below 0."""
+    return call(builder, "llvm.sqrt", [builder.select(builder.fcmp_ordered(">", x, zeros(width)), x, zeros(width))])
+
+
+def lower(builder, one, other):
+    """The lower number of each lane; the other's where one is NaN."""
+    return builder.select(builder.fcmp_ordered("<", one, other), one, other)
+
+
+def least(builder, x):
+    """The lowest number of a vector of LANE in every lane."""
+    for half in (4, 2, 1):  # halves against each other
+        x = lower(builder, builder.shuffle_vector(x, x, constants([(n + half) % LANE for n in range(LANE)])), x)
+    return x
+
+
+def sum(builder, x, width):
+    """Sum of a vector."""
+    kind = ir.FunctionType(F32, [F32, x.type])
+    reduce = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.fadd.v{width}f32")
+    return builder.call(reduce, [F32(0.0), x], fastmath=("reassoc",))
+
+
+def sums_of_eight(builder, vectors):
+    """Sums of eight vectors of 16, as one vector: halves, quarters, pairs and single numbers against each other."""
+
+    def added(one, other, low, high):
+        parts = (builder.shuffle_vector(one, other, constants(mask)) for mask in (low, high))
+        return builder.fadd(*parts)
+
+    def among(runs, length):
+        """The runs of this length, by their numbers, of two vectors one behind the other."""
+        return [run * length + n for run in runs for n in range(length)]
+
+    a, b, c, d, e, f, g, h = vectors
+    ab, cd, ef, gh = (added(x, y, among((0, 2), 8), among((1, 3), 8)) for x, y in ((a, b), (c, d), (e, f), (g, h)))
+    abcd, efgh = (added(x, y, among((0, 2, 4, 6), 4), among((1, 3, 5, 7), 4)) for x, y in ((ab, cd), (ef, gh)))
+    low = among((0, 8, 2, 10, 4, 12, 6, 14), 2)
+    both = added(abcd, efgh, low, [n + 2 for n in low])  # in lanes of four: a a e e, b b f f, c c g g, d d h h
+    order = [0, 4, 8, 12, 2, 6, 10, 14]
+    return added(both, both, order, [n + 1 for n in order])
+
+
+def call(builder, name, arguments):
+    """One of LLVM's functions of vectors of float32."""
+    (kind,) = {argument.type for argument in arguments}
+    function = ir.FunctionType(kind, [kind] * len(arguments))
+    return builder.call(cgutils.get_or_insert_function(builder.module, function, f"{name}.v{kind.count}f32"), arguments)
+
+
+def multiply_add(builder, a, b, c):
+    """A b + c in one instruction where there is one."""
+    return builder.fadd(builder.fmul(a, b, flags=FUSED), c, flags=FUSED)
+
+
+def at(target, builder, array_type, array, index):
+    """A pointer to an entry of an array."""
+    return cgutils.gep_inbounds(builder, target.make_array(array_type)(target, builder, array).data, index)
+
+
+def vector(target, builder, array_type, array, index, width=VECTOR):
+    """A pointer to the entries of an array that begin at index, as a vector."""
+    vector = ir.VectorType(target.get_value_type(array_type.dtype), width)
+    return builder.bitcast(at(target, builder, array_type, array, index), vector.as_pointer())
+
+
+def all(builder, value, width):
+    """A vector that holds the value in every lane."""
+    nothing = ir.Constant(ir.VectorType(value.type, width), ir.Undefined)
+    first = builder.insert_element(nothing, value, I32(0))
+    return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(I32, width), [0] * width))
+
+
+def full(value, width, kind=F32):
+    """A vector of one constant."""
+    return ir.Constant(ir.VectorType(kind, width), [value] * width)
+
+
+def zeros(width, kind=F32):
+    """A vector of zeros."""
+    return full(0.0, width, kind)
+
+
+def constants(numbers):
+    """A vector of these integers."""
+    return ir.Constant(ir.VectorType(I32, len(numbers)), numbers)
+
+
+def count(width):
+    """0, 1, 2, ..."""
+    return ir.Constant(ir.VectorType(I32, width), list(range(width)))
