@@ -1,9 +1,11 @@
 """Real and simulated recordings compared, in small."""
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks import saccades_realism
-from timesurf import EventError, Recordings
+from timesurf import EventError, Recordings, presets
 from timesurf.datasets import mnist, nmnist
 
 
@@ -31,14 +33,15 @@ def test_distances_are_0_between_equal_recordings_and_grow():
     assert other["correlation"] < 1
 
 
-def test_networks_trained_on_one_kind_recognise_the_other(data_folder):
+def test_networks_trained_on_one_kind_recognise_the_other(data_folder, monkeypatch):
     if not (data_folder / nmnist.SAMPLE).is_file() or not (data_folder / mnist.FILE).is_file():
         pytest.skip(f"{nmnist.SAMPLE} and {mnist.FILE} are not there")
-    real = nmnist.read(data_folder / nmnist.SAMPLE)[:150]
+    monkeypatch.setattr(saccades_realism, "preset", lambda n: replace(presets.nmnist(n), passes=8, sample=6))
+    real = nmnist.read(data_folder / nmnist.SAMPLE)[:100]
     images, labels = mnist.read(data_folder)
     with pytest.raises(EventError, match="different digits"):
         saccades_realism.run(real, images[1:], labels[1:])
-    result = saccades_realism.run(real, images, labels, seed=0, train=300)
+    result = saccades_realism.run(real, images, labels, seed=0, train=200)
     # chance is 0.1; the margins are several standard errors (0.03 to 0.09) wide
     assert result["trained_on"]["simulated"]["real"]["recording_accuracy"] > 0.7
     assert result["trained_on"]["real"]["simulated"]["recording_accuracy"] > 0.5

@@ -10,7 +10,7 @@ from timesurf.paper import table1 as classification
 
 @pytest.fixture(scope="module")
 def result():
-    return classification.run(networks=2, seed=0, recordings=200)
+    return classification.run(networks=2, seed=0, recordings=100)
 
 
 def test_result_has_one_fraction_per_network(result):
@@ -27,7 +27,7 @@ def test_kmeans_stays_near_chance_and_keeps_everything(result):
 
 
 def test_figures_do_not_depend_on_the_number_of_workers(result):
-    alone = classification.run(networks=2, seed=0, recordings=200, workers=1)
+    alone = classification.run(networks=2, seed=0, recordings=100, workers=1)
     assert alone["sup3r"] == result["sup3r"]
     assert alone["kmeans"] == result["kmeans"]
 

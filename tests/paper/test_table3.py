@@ -19,9 +19,22 @@ def test_folds_hold_every_recording_once_and_every_digit(digits):
     assert sorted(np.concatenate([fold.images[1] for fold in folds])) == list(range(200))
 
 
-def test_sup3r_learns_digits(digits):
-    fold = next(table3.folds(digits(300), 3, seed=0))
-    row = table3.sup3r(fold, 0, lambda _: None)
+def quick(recordings):
+    """The preset with fewer passes, and k-means on fewer recordings."""
+    return replace(preset(recordings), passes=12, sample=6)
+
+
+@pytest.fixture(scope="module")
+def fold(digits):
+    return next(table3.folds(digits(300), 3, seed=0))
+
+
+@pytest.fixture(scope="module")
+def row(fold):
+    return table3.sup3r(fold, 0, lambda _: None, preset=quick(200))
+
+
+def test_sup3r_learns_digits(fold, row):
     assert row["recording_accuracy"] >= 0.75  # chance is 0.1, 900 recordings reach 0.95; standard error of 100: 0.04
     assert np.sum(row["confusion"]) == len(fold.test)
     assert row["kept"] == pytest.approx(np.mean(row["kept_by_class"]), abs=0.05)
@@ -30,8 +43,8 @@ def test_sup3r_learns_digits(digits):
     )  # more events, better decisions
 
 
-def test_hots_with_a_linear_classifier(digits):
-    fold = next(table3.folds(digits(300), 3, seed=0))
+def test_hots_with_a_linear_classifier(fold, monkeypatch):
+    monkeypatch.setattr(table3, "nmnist", quick)
     assert table3.hots_linear(fold, 0, lambda _: None)["recording_accuracy"] >= 0.7  # margin as above
 
 
@@ -60,16 +73,14 @@ def test_settings_follow_from_the_size_of_the_data():
     assert printed.rule.alpha < preset(60_000).rule.alpha
 
 
-def test_the_figure_is_drawn(digits):
+def test_the_figure_is_drawn(row):
     from timesurf import plots
 
-    few = replace(preset(100), passes=1, sample=30)
-    row = table3.sup3r(next(table3.folds(digits(60), 2, seed=0)), 0, lambda _: None, preset=few)
     figure = plots.digits(row)
     assert len(figure.axes) == 6
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def digits(data_folder):
     if not (data_folder / nmnist.SAMPLE).is_file():
         pytest.skip(f"{nmnist.SAMPLE} is not there")
