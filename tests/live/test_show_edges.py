@@ -97,14 +97,28 @@ def test_recordings_follow_one_another_and_begin_again():
     assert (shown.number, shown.ended) == (0, False)
     shown.next(-1)
     assert (shown.number, shown.ended) == (2, False)
+
+
+def test_without_a_loop_the_last_recording_is_the_end_until_the_loop_or_a_button_goes_on():
+    shown, clock = played()
     shown.loop = False
-    shown.next(-3)
-    assert (shown.number, shown.ended) == (2, False)  # back is no end
+    seen = []
+    for _ in range(6):
+        clock.now += 1
+        seen += shown.read()["t"].tolist()
+    assert seen == [50, 1050, 20_050, 7, 8]  # each once, and the first not again
+    assert (shown.number, shown.ended, shown.progress) == (2, True, 1)
     shown.next()
-    assert (shown.number, shown.ended) == (0, True)
+    clock.now += 1
+    assert (len(shown.read()), shown.number, shown.ended) == (3, 0, False)
+    shown.next(-1)
     clock.now += 1
     shown.read()
-    assert (len(shown.read()), shown.number) == (0, 0)
+    assert shown.ended
+    shown.loop = True
+    clock.now += 1
+    shown.read()
+    assert (shown.number, shown.ended) == (0, False)
 
 
 def test_packets_have_a_largest_size_and_nothing_cannot_be_shown(monkeypatch):

@@ -53,15 +53,12 @@ class Playback:
             raise SettingError("There are no events to show.")
         self.recordings, self._clock = recordings, clock
         self.speed, self.paused, self.loop = 1.0, False, True
-        self.ended, self.number = False, -1
+        self.number = -1
         self.next()
 
     def next(self, by: int = 1) -> None:
-        """Begin the next recording; by=0 begins this one again."""
-        self.number += by
-        if not 0 <= self.number < len(self.recordings):
-            self.ended = not self.loop and by > 0
-            self.number %= len(self.recordings)
+        """Begin the next recording, after the last one the first; by=0 begins this one again."""
+        self.number = (self.number + by) % len(self.recordings)
         (self._events,) = self.recordings[self.number].to_structured()
         self._done, self._reached = 0, float(self._events["t"][0]) if len(self._events) else 0.0
         self._last = self._clock()
@@ -83,6 +80,11 @@ class Playback:
         """What the recording shows, if that is known."""
         labels = self.recordings.labels
         return labels[self.number] if labels is not None and self.recordings.labelled[self.number] else None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last recording was shown to its end, and none follows."""
+        return not self.loop and self.number == len(self.recordings) - 1 and self._done >= len(self._events)
 
     @property
     def progress(self) -> float:
