@@ -157,7 +157,7 @@ def test_flipping_twice_changes_nothing():
         ({"downsample": 1.5}, "downsample"),
         ({"field": (1 << 20, 1 << 20)}, "more than"),
         ({"field": [3] * 40}, "field"),
-        ({"field": (1 << 14, 1 << 14), "denoise": 5}, "Filters take"),
+        ({"field": (1 << 14, 1 << 14), "denoise": 5}, "at most 67,108,864 of the 268,435,456 are accepted. Crop"),
         ({"polarity": "none"}, "polarity"),
         ({"polarities": True}, "polarities"),
         ({"hot_pixels": 0}, "hot_pixels"),

@@ -1,9 +1,14 @@
 """Transforms at their edges: coordinates beyond a byte, borders of boxes and of periods."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
+from tests.memory import peak
 from timesurf import Recordings, SettingError, transforms
+from timesurf.io import npz
+from timesurf.transforms import bounds, filters
 
 
 @pytest.mark.parametrize(("size", "dtype"), [(255, np.uint8), (256, np.uint8), (257, np.uint16), (70_000, np.uint32)])
@@ -154,3 +159,73 @@ def test_jitter_moves_by_what_was_asked_for_and_drop_leaves_the_rest():
     for wrong in (-0.1, 1.1):
         with pytest.raises(SettingError, match="share"):
             transforms.drop(r, wrong)
+
+
+FILTERS = {
+    "refractory": partial(transforms.refractory, period=5),
+    "denoise": partial(transforms.denoise, period=5),
+    "hot_pixels": partial(transforms.hot_pixels, rate=10),
+    "add_hot_pixels": partial(transforms.add_hot_pixels, pixels=1),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_small_file_with_a_vast_field_does_not_fill_the_memory(name, tmp_path):
+    npz.write(tmp_path / "vast.npz", Recordings([[0, 46339], [0, 46339]], [0, 9], field=(46340, 46340)))
+    vast = npz.read(tmp_path / "vast.npz")
+
+    def refused():
+        with pytest.raises(SettingError, match=r"field of 46340 x 46340 would take 16.0 GiB; at most .* Crop or down"):
+            FILTERS[name](vast)
+
+    assert peak(refused)[0] < 1 << 20
+    small = transforms.crop(vast, (0, 0), (10, 10))
+    assert FILTERS[name](small).field == (10, 10)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_as_many_pixels_as_a_filter_takes_and_no_more(name, monkeypatch):
+    monkeypatch.setattr(bounds, "MOST_PIXELS", 12)
+    FILTERS[name](Recordings([[0], [0]], [0], field=(4, 3)))
+    with pytest.raises(SettingError, match="of 13 would"):
+        FILTERS[name](Recordings([[0]], [0], field=(13,)))
+    if name == "refractory":  # which remembers polarities apart
+        with pytest.raises(SettingError, match=r"of 7 with 2 polarities would .* the 14 are"):
+            FILTERS[name](Recordings([[0]], [0], field=(7,), polarities=2))
+    else:
+        FILTERS[name](Recordings([[0]], [0], field=(7,), polarities=2))
+
+
+def test_noise_on_a_vast_field_needs_memory_for_its_events_alone():
+    vast = Recordings([[0, 46339], [0, 46339]], [0, 1000], field=(46340, 46340))
+    needed, noisy = peak(lambda: transforms.add_noise(vast, 1e-3))
+    assert len(noisy.t) == pytest.approx(2150, abs=200)
+    assert needed < 1 << 20
+
+
+def test_between_recordings_filters_set_back_only_what_was_written():
+    """Time is then linear in events, however large the field."""
+    entry, t, offsets = np.array([0, 1, 1, 0]), np.array([3, 4, 5, 6]), np.array([0, 2, 4])
+    last, count = np.array([0, 0, 99]), np.array([0, 0, 9.0])
+    keep = np.zeros(4, np.bool_)
+    filters.refractory(entry, t, offsets, 3.0, last, keep)
+    assert (keep.all(), last.tolist()) == (True, [0, 0, 99])
+    steps = np.array([[-1], [1]])
+    filters.supported(entry[:, None], entry, t, offsets, np.array([2]), steps, 9.0, last, True, keep := keep & False)
+    assert (keep.tolist(), last.tolist()) == ([False, True, False, True], [0, 0, 99])
+    filters.not_hot(entry, t, offsets, 1.0, last, count, True, keep)
+    assert (keep.all(), last.tolist(), count.tolist()) == (True, [0, 0, 99], [0, 0, 9])
+
+
+def test_a_pixel_that_never_fired_supports_none_however_long_the_period():
+    assert transforms.denoise(Recordings([[0, 5]], [0, 4], field=(6,)), period=1e30).t.tolist() == []
+    assert transforms.refractory(Recordings([[0, 5]], [0, 4], field=(6,)), period=1e30).t.tolist() == [0, 4]
+
+
+def test_neighbours_in_no_dimension_and_in_many():
+    placeless = Recordings([], [0, 1], field=())
+    assert transforms.denoise(placeless, 9).t.tolist() == []
+    near = [[0, 1]] * 8
+    assert transforms.denoise(Recordings(near, [0, 1], field=(2,) * 8), 9).t.tolist() == [1]
+    with pytest.raises(SettingError, match="In 9 dimensions a pixel touches 19,682 others"):
+        transforms.denoise(Recordings([*near, [0, 1]], [0, 1], field=(2,) * 9), 9)

@@ -11,8 +11,8 @@ file goes to a temporary one in the cache folder ($TIMESURF_CACHE), and is mappe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from timesurf.errors import SettingError
 from timesurf.events import LATEST, Recordings
 from timesurf.times import Time, first_microsecond, microseconds
+from timesurf.transforms import bounds
 from timesurf.transforms.arrays import also_arrays
 from timesurf.transforms.disturbances import add_hot_pixels as add_hot_pixels
 from timesurf.transforms.disturbances import add_noise as add_noise
@@ -29,6 +30,7 @@ from timesurf.transforms.parts import in_parts
 Array = NDArray[Any]
 SACCADES = ((3.5, 7.0), (3.5, -7.0), (-7.0, 0.0))  # pixels that N-MNIST's images move by, (x, y), one after another
 SACCADE = 105_000  # us that each of them takes
+_MOST_DIMENSIONS = 8  # of a field without noise: all pixels around each event are looked at
 _FARTHEST = 2**31  # pixels: fields are smaller, and sums of such numbers are exact
 
 
@@ -145,7 +147,7 @@ def refractory(recordings: Recordings, period: Time) -> Recordings:
     from timesurf.transforms import filters
 
     keep = np.zeros(int(recordings.counts.sum()), dtype=np.bool_)
-    last = np.empty(math.prod(recordings.field) * recordings.polarities, np.int64)
+    last = np.zeros(bounds.pixels(recordings.field, recordings.polarities), np.int64)
     us, t = microseconds(period, "period"), _signed(recordings.t)
     filters.refractory(recordings.entries(), t, recordings.offsets, us, last, keep)
     return _rebuilt(recordings, recordings.coords, recordings.t, recordings.p, keep)
@@ -173,16 +175,23 @@ def denoise(recordings: Recordings, period: Time) -> Recordings:
 
 
 def without_noise(recordings: Recordings, us: float, past: Array | None = None) -> Recordings:
-    """As `denoise`; `past`, the latest time of every pixel (`filters.NEVER` at first), goes on from call to call."""
+    """As `denoise`; `past`, the latest time of every pixel (plus 1; 0 at first), goes on from call to call."""
     from timesurf.transforms import filters
 
-    field = np.array(recordings.field)
+    field = np.array(recordings.field, dtype=np.int64)
+    if len(field) > _MOST_DIMENSIONS:
+        raise SettingError(
+            f"In {len(field)} dimensions a pixel touches {3 ** len(field) - 1:,} others; denoise takes at most "
+            f"{_MOST_DIMENSIONS} dimensions."
+        )
     place = recordings.with_one_polarity().entries()
-    steps = np.stack(np.meshgrid(*[(-1, 0, 1)] * len(field), indexing="ij"), axis=-1).reshape(-1, len(field))
+    steps = np.array(list(product((-1, 0, 1), repeat=len(field))), dtype=np.int64)
     steps = steps[np.abs(steps).sum(axis=1) > 0]
     keep = np.zeros(len(place), dtype=np.bool_)
-    coords = np.stack([np.asarray(x, dtype=np.int64) for x in recordings.coords], axis=1)
-    last = np.empty(math.prod(recordings.field), np.int64) if past is None else past
+    coords = np.empty((len(place), len(field)), dtype=np.int64)
+    for k, x in enumerate(recordings.coords):
+        coords[:, k] = x
+    last = np.zeros(bounds.pixels(recordings.field), np.int64) if past is None else past
     t = _signed(recordings.t)
     filters.supported(coords, place, t, recordings.offsets, field, steps, us, last, past is None, keep)
     return _rebuilt(recordings, recordings.coords, recordings.t, recordings.p, keep)
@@ -214,14 +223,14 @@ def hot_pixels(recordings: Recordings, rate: float) -> Recordings:
 
 
 def without_hot_pixels(recordings: Recordings, rate: float, past: tuple[Array, Array] | None = None) -> Recordings:
-    """As `hot_pixels`; `past`, latest time and count of every pixel, goes on from call to call."""
+    """As `hot_pixels`; `past`, latest time (plus 1) and count of every pixel, goes on from call to call."""
     from timesurf.transforms import filters
 
     if not 1 <= rate <= 1e6:
         raise SettingError(f"rate = {rate!r} must lie between 1 and 1,000,000 events per second of one pixel.")
-    place, size = recordings.with_one_polarity().entries(), math.prod(recordings.field)
+    place = recordings.with_one_polarity().entries()
     keep = np.zeros(len(place), dtype=np.bool_)
-    last, count = (np.empty(size, np.int64), np.empty(size)) if past is None else past
+    last, count = past or (np.zeros(bounds.pixels(recordings.field), kind) for kind in (np.int64, np.float64))
     most = max(rate * filters.RATE_TAU / 1e6, 1.0)
     filters.not_hot(place, _signed(recordings.t), recordings.offsets, most, last, count, past is None, keep)
     return _rebuilt(recordings, recordings.coords, recordings.t, recordings.p, keep)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
+from timesurf.transforms import bounds
 from timesurf.transforms.arrays import also_arrays
 
 Array = NDArray[Any]
@@ -41,8 +42,7 @@ def add_noise(recordings: Recordings, rate: float, seed: int | np.random.Generat
     1014
 
     """
-    rng, pixels = np.random.default_rng(seed), math.prod(recordings.field)
-    return _with_more(recordings, np.arange(pixels), None, rate, rng)
+    return _with_more(recordings, math.prod(recordings.field), None, rate, np.random.default_rng(seed))
 
 
 @also_arrays
@@ -72,29 +72,31 @@ def add_hot_pixels(
     size, rng = math.prod(recordings.field), np.random.default_rng(seed)
     if isinstance(pixels, bool) or not isinstance(pixels, int | np.integer) or not 0 <= pixels <= size:
         raise SettingError(f"pixels = {pixels!r} must be a whole number from 0 to {size:,}, the pixels of the field.")
-    hot, polarity = rng.permutation(size)[:pixels], rng.integers(recordings.polarities, size=size)[:pixels]
-    return _with_more(recordings, hot, polarity, rate, rng)
+    bounds.pixels(recordings.field)
+    hot = rng.permutation(size)[:pixels], rng.integers(recordings.polarities, size=size)[:pixels]
+    return _with_more(recordings, int(pixels), hot, rate, rng)
 
 
 def _with_more(
-    recordings: Recordings, pixels: Array, polarity: Array | None, rate: float, rng: np.random.Generator
+    recordings: Recordings, pixels: int, hot: tuple[Array, Array] | None, rate: float, rng: np.random.Generator
 ) -> Recordings:
-    """With events of these pixels at this rate each; without a polarity for each pixel, of any polarity."""
+    """With events of so many pixels at this rate each: those in `hot`, each with its polarity, or all, of any."""
     if not 0 <= rate <= _FASTEST:
         raise SettingError(f"rate = {rate!r} must lie between 0 and {_FASTEST:,.0f} events per second of one pixel.")
     t, number, (first, last) = recordings.t, np.arange(len(recordings)), recordings.spans()
-    expected = rate * len(pixels) * (last - first) / 1e6
+    expected = rate * pixels * (last - first) / 1e6
     if expected.sum() > _MOST:
         raise SettingError(f"rate = {rate!r} would add {expected.sum():,.0f} events, more than {_MOST:,}.")
     added = rng.poisson(expected)
-    which = rng.integers(max(len(pixels), 1), size=int(added.sum()))
-    places = np.unravel_index(pixels[which], recordings.field) if recordings.field else ()
-    p = rng.integers(recordings.polarities, size=len(which)) if polarity is None else polarity[which]
+    which = rng.integers(max(pixels, 1), size=int(added.sum()))
+    at = which if hot is None else hot[0][which]
+    p = rng.integers(recordings.polarities, size=len(which)) if hot is None else hot[1][which]
+    places = np.unravel_index(at, recordings.field) if recordings.field else ()
     when = rng.integers(np.repeat(first, added), np.repeat(last, added), endpoint=True).astype(t.dtype)
     order = np.argsort(np.concatenate([np.repeat(number, recordings.counts), np.repeat(number, added)]), kind="stable")
     coords = [
-        np.concatenate([x, at.astype(np.min_scalar_type(n - 1))])[order]
-        for x, at, n in zip(recordings.coords, places, recordings.field, strict=True)
+        np.concatenate([x, place.astype(np.min_scalar_type(n - 1))])[order]
+        for x, place, n in zip(recordings.coords, places, recordings.field, strict=True)
     ]
     polarities = np.concatenate([recordings.p, p.astype(np.min_scalar_type(recordings.polarities - 1))])
     return Recordings(

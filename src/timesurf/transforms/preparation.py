@@ -14,13 +14,13 @@ from timesurf import transforms
 from timesurf.errors import EventError, SettingError
 from timesurf.events import MOST_ENTRIES, Recordings, axis_name
 from timesurf.times import Time, microseconds, readable
+from timesurf.transforms import bounds
 from timesurf.transforms.parts import AT_ONCE, in_stretches
 
 Array = NDArray[Any]
 Polarity = Literal["both", "merge", "on", "off"]
 _LARGEST = 1 << 20  # pixels along one dimension
 _MOST_DIMENSIONS = 32
-_MOST_FILTERED = 1 << 26  # pixels whose past filters remember, in 24 bytes each
 _RATES = 1.0, 1e6  # events per second of one pixel
 
 
@@ -72,9 +72,8 @@ class Preparation:
                 object.__setattr__(self, name, _numbers(value, name, least))
         if self.field is not None and math.prod(self.field) > MOST_ENTRIES:
             raise SettingError(f"field = {self.field} has more than {MOST_ENTRIES:,} pixels.")
-        filtered = self.crop or self.field or ()
-        if (self.hot_pixels or self.denoise) and math.prod(filtered) > _MOST_FILTERED:
-            raise SettingError(f"Filters take a field of at most {_MOST_FILTERED:,} pixels, not {_sized(filtered)}.")
+        if self.hot_pixels or self.denoise:
+            bounds.pixels(self.crop or self.field or ())
         if self.polarities is not None:
             (number,) = _numbers([self.polarities], "polarities", 1)
             object.__setattr__(self, "polarities", number)
@@ -245,14 +244,12 @@ class _Stream:
     """The packets of one stream through a preparation for a sensor of known size."""
 
     def __init__(self, preparation: Preparation) -> None:
-        from timesurf.transforms import filters
-
         self._preparation, self._sensor = preparation, preparation.field or ()
         self._places = [axis_name(d) for d in range(len(self._sensor))]
         pixels = math.prod(preparation.crop or self._sensor)
         hot, noisy = (0 if of is None else pixels for of in (preparation.hot_pixels, preparation.denoise))
-        self._heat = np.full(hot, filters.NEVER), np.zeros(hot)
-        self._past = np.full(noisy, filters.NEVER)
+        self._heat = np.zeros(hot, np.int64), np.zeros(hot)
+        self._past = np.zeros(noisy, np.int64)
 
     def __call__(self, packet: Array) -> Array:
         names, polarities = packet.dtype.names or (), self._preparation.polarities or 1
