@@ -38,7 +38,8 @@ def test_from_a_folder_of_csv_files_to_decisions_on_a_live_stream(tmp_path, monk
     def of(begin):
         return next(text for words, text in said.items() if words.startswith(begin))
 
-    assert "32 x 24 pixels" in of("train")
+    assert "Next: timesurf train" in of("inspect")
+    assert "87 x 65 pixels" in of("train")
     assert "Next: timesurf evaluate gestures.tsf" in of("train")
     assert "Next: timesurf report gestures.tsf.run" in of("train")
     assert float(re.search(r"recording accuracy\D+([\d.]+)%", of("evaluate"))[1]) > 80
@@ -46,6 +47,8 @@ def test_from_a_folder_of_csv_files_to_decisions_on_a_live_stream(tmp_path, monk
     assert "unknown.csv: down" in of("predict gestures.tsf unknown.csv")
     assert "Next: timesurf stream gestures.tsf" in of("predict gestures.tsf unknown.csv")
     assert "open it in a browser" in of("report")
+    assert "Next: timesurf predict gestures.tsf" in of("report")
+    assert "Next: timesurf live gestures.tsf" in of("stream")
     assert "recording accuracy" in (tmp_path / "gestures.tsf.run" / "report.html").read_text("utf-8")
     assert len((tmp_path / "decisions.csv").read_text("utf-8").splitlines()) == 1 + 16
     assert streamed(tmp_path, receiving, sending)["decision"] == "down"
@@ -61,7 +64,9 @@ def streamed(folder, receiving, sending):
     assert source in there
     process = subprocess.Popen([sys.executable, "-m", "timesurf", *here], cwd=folder, stdout=subprocess.PIPE, text=True)
     assert "Listening" in process.stdout.readline()
-    assert f"{EVENTS:,} events" in timesurf(*there, folder=folder)
+    said = timesurf(*there, folder=folder)
+    assert f"{EVENTS:,} events" in said
+    assert f"Next: timesurf stream MODEL --from {source}" in said
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)

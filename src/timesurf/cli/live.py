@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from timesurf.cli.app import Json, Model, Seed, app, bench, check_writable, console, one_of, write_json
+from timesurf.cli.app import Json, Model, Seed, app, bench, check_writable, console, one_of, say_next, write_json
 from timesurf.cli.data import load
 from timesurf.cli.preparing import fitted, for_stream, prepares
 from timesurf.cli.using import Decide, Sure
@@ -158,6 +158,9 @@ def stream(
                 saved.now_and_then()
     if refusals.count and not session.events:
         raise EventError(f"{source}: all packets were refused, {refusals.count:,}. The latest: {refusals.reason}")
+    if saved.wanted:
+        say_next(f"timesurf evaluate {out} DATA", "what learning did to it")
+    say_next(f"timesurf live {model} --from {source}", "see it in the browser, and teach it")
 
 
 class _Saved:
@@ -167,19 +170,20 @@ class _Saved:
         self.session, self.out, self.pause, self.due = session, out, pause, time.monotonic() + pause
 
     @property
-    def _wanted(self) -> bool:
+    def wanted(self) -> bool:
+        """Whether there is something to write, and a place for it."""
         return self.out is not None and bool(self.session.adapts or self.session.changes)
 
     def now_and_then(self) -> None:
         """Write it if it is time to; a model that has diverged replaces no good one."""
-        if self._wanted and time.monotonic() >= self.due:
+        if self.wanted and time.monotonic() >= self.due:
             with suppress(DivergedError):
                 self.session.adapted().save(self.out)
             self.due = time.monotonic() + self.pause
 
     def at_end(self) -> None:
         """Write it."""
-        if self._wanted:
+        if self.wanted:
             self.session.adapted().save(self.out)
             console.print(f"Adapted model written to {self.out}", highlight=False)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from timesurf.cli.app import app, console
+from timesurf.cli.app import app, console, say_next
 from timesurf.cli.data import load
 
 _REFRESH = 0.2  # s between two updates of what is shown
@@ -46,6 +46,7 @@ def send(
                 shown = time.monotonic()
                 status.update(f"{_summary(sender, began, first, last)} to {to} ... Ctrl-C ends it")
     console.print(f"{_summary(sender, began, first, last)} to {to}", highlight=False)
+    say_next(f"timesurf stream MODEL --from {to}", "decides on what arrives: start it before you send")
 
 
 def _player(source: str) -> Callable[[], Iterator[Any]]:

@@ -164,6 +164,13 @@ def inspect(
         for line in value if isinstance(value, list) else []:
             console.print(f"    {line}")
     write_json(json_file, result)
+    if "network" in result:
+        say_next(f"timesurf evaluate {what} DATA", "how well it does on recordings with labels")
+    elif "labels" in result:
+        say_next(f"timesurf train {what} --model m.tsf", "learns to classify them")
+    else:
+        say_next("timesurf train FOLDER --model m.tsf", "learns from a folder with one subfolder per class")
+        say_next(f"timesurf predict MODEL {what}", "classifies it, where there is a model")
 
 
 def _model(path: str) -> dict[str, Any]:
