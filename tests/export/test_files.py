@@ -38,15 +38,44 @@ def test_strict_compilers_have_nothing_to_say(network, numbers, cc, tmp_path):
     assert program.run(table).ram == cost.ram(model)
 
 
-def test_nothing_is_allocated_and_no_libm_is_called(network, any_cc, tmp_path):
-    model = export.prepared(network, "net", learn=True)
-    export.write(model, tmp_path)
-    made = tmp_path / "net.o"
-    subprocess.run([any_cc, "-std=c99", "-O1", "-fno-pic", "-c", tmp_path / "net.c", "-o", made], check=True)
+EVERY = [(n, False) for n in ("float32", "int16", "int8")] + [("float32", True), ("float64", True)]  # numbers, learns
+every = pytest.mark.parametrize(("numbers", "learn"), EVERY, ids=[n + " learns" * learn for n, learn in EVERY])
+either = pytest.mark.parametrize("decides", ["votes", "evidence"])
+
+
+def object_file(network, decides, cc, folder, **preparing):
+    """The model of a network that decides in that way, and what its source is compiled to."""
+    twin = network.twin(network.snapshot())
+    twin.decides = decides
+    model = export.prepared(twin, "net", **preparing)
+    export.write(model, folder)
+    made = folder / "net.o"
+    options = ("-std=c99", "-O1", "-fno-pic", "-fno-builtin")  # a short table would become instructions that store it
+    subprocess.run([cc, *options, "-c", folder / "net.c", "-o", made], check=True)
+    return model, made
+
+
+@every
+@either
+def test_nothing_is_allocated_and_no_libm_is_called(network, numbers, learn, decides, any_cc, tmp_path):
+    _, made = object_file(network, decides, any_cc, tmp_path, numbers=numbers, learn=learn)
     symbols = subprocess.run(["nm", made], check=True, capture_output=True, text=True).stdout.split("\n")
     wanted = {line.split()[-1] for line in symbols if " U " in line}
     assert wanted <= {"memcpy", "memset", "__stack_chk_fail", "_GLOBAL_OFFSET_TABLE_"}
     assert not [line for line in symbols if line.split()[1:2] and line.split()[1] in "bBdDC"]  # no global state
+
+
+@every
+@either
+def test_the_constants_are_those_of_the_compiled_object(network, numbers, learn, decides, any_cc, tmp_path):
+    """Slack: 96 bytes for alignment. Literals are apart; a pointer to a class's name has 8 bytes here, 4 there."""
+    some = network.twin(network.snapshot())
+    some.parameters[0].frozen[0] = True  # which C that learns has a table of
+    model, made = object_file(some, decides, any_cc, tmp_path, numbers=numbers, learn=learn)
+    sections = subprocess.run(["size", "-A", made], check=True, capture_output=True, text=True).stdout.splitlines()
+    sizes = {line.split()[0]: int(line.split()[1]) for line in sections if line.startswith(".rodata")}
+    found = sum(size for name, size in sizes.items() if not name.startswith(".rodata.cst"))
+    assert 0 <= found - 4 * len(model.classes) - cost.constants(model) <= 96
 
 
 def test_the_same_model_gives_the_same_bytes(network, tmp_path):

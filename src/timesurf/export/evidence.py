@@ -19,6 +19,7 @@ from timesurf.export.plan import point, rate
 from timesurf.rule import DOUBT
 
 BITS = 20  # after the point of evidence
+LOGS = np.rint(np.log2(1 + np.arange(129) / 128) * 2**BITS).astype(np.int32)  # of fixed point
 _SHARE = 24  # bits after the point of a unit's share in fixed point
 _HALVING = 24  # a difference of scores that halves a share is shifted right until it takes at most so many bits
 _STEEPEST = 2.0**20  # halvings per unit of a score: more than any that matters
@@ -60,9 +61,8 @@ def in_fixed(model: Model) -> str:
     halving = math.log2(math.e) / min(steepness * 2.0**down, _STEEPEST)
     return filled(
         "evidence_fixed.c", **_described(model), bits=BITS, down=down, point=point(halving), whole_one=2**BITS,
-        logs=array(np.rint(np.log2(1 + np.arange(129) / 128) * 2**BITS).astype(np.int64)),
-        slope=_slope(top, rate(halving)), shift=max(0, top.units.bit_length() - (31 - _SHARE)), score=model.score,
-        doubt=round(DOUBT * 2**32),
+        logs=array(LOGS), slope=_slope(top, rate(halving)), shift=max(0, top.units.bit_length() - (31 - _SHARE)),
+        score=model.score, doubt=round(DOUBT * 2**32),
     )  # fmt: skip
 
 

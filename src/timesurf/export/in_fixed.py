@@ -16,6 +16,7 @@ from timesurf.export.quantise import quantised
 from timesurf.export.weights import Weights
 
 _POINT = 24  # bits after the point of a decay
+_POWERS = np.rint(2.0 ** (np.arange(129) / 128) * 2**_POINT).astype(np.uint32)  # 1 to 2
 
 
 class Fixed:
@@ -33,10 +34,13 @@ class Fixed:
 
     def helpers(self, model: Model) -> list[str]:
         """The decays that the layers need."""
-        powers = np.rint(2.0 ** (np.arange(129) / 128) * 2**_POINT).astype(np.int64)
-        decay = filled("decay_fixed.c", powers=array(powers))
+        decay = filled("decay_fixed.c", powers=array(_POWERS))
         fades = model.temperature or any(not plan.running for plan in model.plans)
         return [decay, *([filled("faded_fixed.c")] if fades else [])]
+
+    def tables(self, model: Model) -> list[Any]:
+        """Constant arrays beside those of the layers."""
+        return [_POWERS, *([evidence.LOGS] if model.temperature else [])]
 
     def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
         """C of a layer."""

@@ -30,6 +30,10 @@ class Float32:
         names = ["faded_float.c"] * (False in kinds) + ["risen_float.c"] * (True in kinds)
         return [*map(filled, ("halved.c", "decay_float.c", *names))]
 
+    def tables(self, model: Model) -> list[Any]:
+        """Constant arrays beside those of the layers: none."""
+        return []
+
     def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
         """C of a layer."""
         values = described(model, plan, weights) | {"weight": "float", "scales": ""}

@@ -62,12 +62,27 @@ class Learning:
         more = (filled("decay_float.c"), filled("faded_float.c"), steps)
         return [filled("halved.c"), *map(self.typed, more)]  # a power of two is exact in float32
 
+    def tables(self, model: Model) -> list[Any]:
+        """Constant arrays beside those of the layers' parameters: rates, and which units never change."""
+        masks = [self._mask(plan) for plan in model.plans]
+        return [self._rates(model), *(mask for mask in masks if mask is not None)]
+
+    def _mask(self, plan: LayerPlan) -> Any:
+        """Which units of a layer never change; None where none does or none can."""
+        mask = self.frozen[plan.number - 1]
+        return mask.astype(np.uint8) if mask.any() and not mask.all() else None
+
+    def _rates(self, model: Model) -> Any:
+        """Rates of every layer, with labels and without."""
+        columns = [rule.per_layer(len(model.plans)) for rule in (self.rule, self.rule.for_adapting())]
+        for table in columns:
+            table[:, 4] = math.log2(math.e) / table[:, 4]
+        return np.array(columns, self.name)
+
     def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
         """C of a layer."""
-        mask, k = self.frozen[plan.number - 1], plan.number
-        frozen = ""
-        if mask.any() and not mask.all():
-            frozen = constant(f"uint8_t frozen{k}", mask.astype(np.uint8), "units that never change")
+        mask, k = self._mask(plan), plan.number
+        frozen = "" if mask is None else constant(f"uint8_t frozen{k}", mask, "units that never change")
         run = f"runs{k}[m]" if len(plan.runs) > 1 else "0u"
         values = described(model, plan, weights) | {
             "rate": number(np.float64(math.log2(math.e) / plan.stage.tau).astype(self.name))
@@ -136,9 +151,6 @@ class Learning:
     def rule_text(self, model: Model) -> str:
         """C of what an output event teaches."""
         layers = len(model.plans)
-        columns = [rule.per_layer(layers) for rule in (self.rule, self.rule.for_adapting())]
-        for table in columns:
-            table[:, 4] = math.log2(math.e) / table[:, 4]
         judge, learn = [], []
         for plan in model.plans:
             k, i, above = plan.number, plan.number - 1, min(plan.number, layers - 1)
@@ -158,7 +170,7 @@ class Learning:
             learn.append(f"    {plan.units}u, n->fired[{i}], S[{above}], dS[{above}], rate[{i}]);")
         text = filled(
             "learning_rule.c", name=model.name, NAME=model.name.upper(),
-            rates=array(np.array(columns, self.name)), judge=_lines(judge), learn=_lines(learn),
+            rates=array(self._rates(model)), judge=_lines(judge), learn=_lines(learn),
         )  # fmt: skip
         return self.typed(text)
 

@@ -34,6 +34,9 @@ class Numbers(Protocol):
     def helpers(self, model: Model) -> list[str]:
         """C that the layers need."""
 
+    def tables(self, model: Model) -> list[Any]:
+        """Constant arrays beside those of the layers."""
+
     def layer(self, model: Model, plan: LayerPlan, weights: Weights) -> str:
         """C of a layer."""
 
