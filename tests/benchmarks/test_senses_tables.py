@@ -26,6 +26,29 @@ def test_the_best_method_is_bold():
     ]
 
 
+@pytest.mark.parametrize(
+    ("other", "best"),
+    [([0.5, 0.6, 0.7], "a"), ([0.7, 0.6, 0.9], None), ([0.8] * 3, None), ([0.9] * 3, "b")],
+)
+def test_a_method_within_the_error_of_another_is_not_the_best(other, best):
+    assert senses_tables.clearly_best({"a": [0.79, 0.8, 0.81], "b": other}) == best
+
+
+def test_a_single_split_has_no_clear_best():
+    assert senses_tables.clearly_best({"a": [0.9], "b": [0.1]}) is None
+
+
+def test_a_range_of_one_value_is_that_value():
+    row = {"data": "POKER pips"} | {name: [1.0, 1.0] for name in senses_tables.SENSES}
+    line = senses_tables.senses_parts({"senses": [row]})["senses"].splitlines()[-1]
+    assert line == "| playing-card suits (POKER-DVS) | 100.0 % | 100 % | 100.0 % | 100.0 % | 100.0 % |"
+
+
+def test_only_methods_that_reject_events_are_named():
+    found = {"one": {"a": {"kept": 1.0}, "b": {"kept": 0.43}}, "two": {"b": {"kept": 0.999}}}
+    assert senses_tables.kept(found).startswith("`b` keeps 43 % on one;")
+
+
 def test_only_what_is_between_the_marks_changes():
     page = "before\n<!-- one -->\nold\n<!-- end -->\n<!-- two -->\nkept\n<!-- end -->\n"
     assert senses_tables.filled(page, {"one": "new"}) == page.replace("old", "\nnew\n")
