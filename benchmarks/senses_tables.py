@@ -56,12 +56,12 @@ def use(name, of):
 def kept(found):
     """Which methods reject events, and on which data sets, in a sentence."""
     shares = [
-        f"`{name}` keeps {figures['kept']:.0%} on {data}".replace("%", " %")
+        f"`{name}` keeps {figures['kept']:.0%} of the events of {data}".replace("%", " %")
         for data, of in found.items()
         for name, figures in of.items()
         if figures["kept"] < 0.995  # less than 100 % as printed
     ]
-    return f"{', '.join(shares)}; every other figure on this page is from all events." if shares else "All events."
+    return f"{', '.join(shares)}; in every other case all are kept." if shares else "All are kept in every case."
 
 
 def measured(result, rows):

@@ -3,6 +3,7 @@
 `tests/test_readme.py` and `tests/test_newcomer.py` run the commands of README, of the first steps and of the tutorial.
 """
 
+import ast
 import re
 import shlex
 import textwrap
@@ -20,7 +21,8 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "howto").glob("*.md"))]
 BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 MARK = "ot for running"  # in the paragraph before a block
-ELSEWHERE = {"README.md", "start.md", "tutorial.md", "data.md"}  # their Python runs in other tests
+ELSEWHERE = {"README.md", "start.md", "tutorial.md", "data.md"}  # their one block of Python runs in other tests
+INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n)+")
 
 
 def blocks(page, language):
@@ -30,6 +32,15 @@ def blocks(page, language):
         before = text[: found.start()].rstrip().rpartition("\n\n")[2]
         if found[2] == language and MARK not in before:
             yield textwrap.dedent(found[3])
+
+
+def is_python(text):
+    """Whether it is code that does something, not a formula or a command line."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return False
+    return any(isinstance(node, ast.Call | ast.Import | ast.ImportFrom) for node in ast.walk(tree))
 
 
 def commands(page):
@@ -86,6 +97,26 @@ def test_python_on_a_page_runs(page, world, monkeypatch):
     space = dict(names)
     for block in blocks(page, "python"):
         exec(compile(block, page.name, "exec"), space)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_python_is_in_blocks_that_run_or_are_marked(page):
+    indented = INDENTED.findall(BLOCK.sub("", page.read_text("utf-8")))
+    assert [block for block in indented if is_python(textwrap.dedent(block))] == []
+    assert page.name not in ELSEWHERE or len([*blocks(page, "python")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "python"),
+    [
+        ("import timesurf", True),
+        ("network.fit(data)\n", True),
+        ("L(x, t) = log(x)", False),
+        ("timesurf train d", False),
+    ],
+)
+def test_python_is_recognised(text, python):
+    assert is_python(text) == python
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.test_pages import blocks
+
 README = Path(__file__).parents[1] / "README.md"
 START = README.parent / "docs" / "start.md"
 
@@ -22,8 +24,7 @@ def test_the_examples_run_one_after_the_other(tmp_path, monkeypatch, capsys):
 
 def commands(page):
     """The words of each line that a page shows for a shell and that calls timesurf."""
-    blocks = re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL)
-    lines = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines()]
+    lines = [shlex.split(line, comments=True) for block in blocks(page, "sh") for line in block.splitlines()]
     return [words[1:] for words in lines if words[:1] == ["timesurf"]]
 
 

@@ -1,4 +1,4 @@
-"""timesurf: learn on event streams with hierarchies of time surfaces, trained end to end by Sup3r.
+"""timesurf: classify recordings and streams of events with hierarchies of time surfaces that learn by local rules.
 
 Start with `Sup3rClassifier` (scikit-learn's conventions) or `Network` (layers, parameters, engine). Events live in
 `Recordings`; layers are `Window`, `Tile` and `Full`; the learning rule is `Rule`.

@@ -38,7 +38,10 @@ _SECONDS = 2.0  # between two lines of `verbose`
 
 
 class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Classify recordings of events with a hierarchy of time surfaces, trained end to end by Sup3r.
+    """Classify recordings of events with a hierarchy of time surfaces.
+
+    Given layers learn by Sup3r, all of them. Without, a network is chosen from the data: k-means below, which rests,
+    and a last layer that learns by the delta rule.
 
     X is always `Recordings`; y, where given, replaces their own labels. A recording without a label (-1, or "" among
     text) teaches without one, and no accuracy counts it.

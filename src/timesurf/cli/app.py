@@ -25,7 +25,7 @@ from timesurf.storage.atomic import replacing
 from timesurf.storage.kinds import check_input, check_output
 
 app = typer.Typer(
-    help="Learn on event streams with hierarchies of time surfaces, trained end to end with Sup3r.",
+    help="Classify recordings and streams of events with hierarchies of time surfaces that learn by local rules.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -365,7 +365,7 @@ def extend(
     *,
     given: dict[str, Any],
 ) -> None:
-    """Learn new classes, the labels that the model does not know, without forgetting the old ones.
+    """Learn new classes, the labels that the model does not know, with all existing units frozen.
 
     Example: timesurf extend zero-to-seven.tsf eight-and-nine.npz --before zero-to-seven.npz --out all.tsf
     """

@@ -114,7 +114,7 @@ def bench_incremental(
     plot: Annotated[Path | None, typer.Option(help="Draw accuracies into this file.", dir_okay=False)] = None,
     json_file: Json = None,
 ) -> None:
-    """New classes without forgetting: the paper's Table 2, more tasks one after another, or digits.
+    """New classes with the old ones frozen: the paper's Table 2, more tasks one after another, or digits.
 
     Example: timesurf bench incremental --tasks 5 --networks 10 --json incremental.json --plot incremental.png
     """
