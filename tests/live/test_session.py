@@ -189,6 +189,24 @@ def test_one_event_at_a_time_equals_packets(trained, precision):
     assert one.latest == 7
 
 
-def test_an_event_of_too_few_numbers_is_refused(trained):
-    with pytest.raises(EventError, match="x, y, p, t: 4 numbers, not 3"):
-        Session(trained[0]).push_one(0, 0, 0)
+@pytest.mark.parametrize("recent", [None, "1 s"])  # by the kernel of one event, and as a packet
+@pytest.mark.parametrize(
+    ("event", "why"),
+    [
+        ((0, 0, 0, 2**63), "64 bits, and t has more"), ((0, -(2**63) - 1, 0, 7), "64 bits, and y has more"),
+        ((0, 0, 0, -(2**63)), "negative"), ((10**5000, 0, 0, 7), "64 bits, and x has more"),
+        ((0, 0, 0, float("nan")), "integers, and t is float"),
+        ((1.9, 0, 0, 7), "integers, and x is float"), ((0, 0, np.float32(0), 7), "integers, and p is float32"),
+        ((0, None, 0, 7), "integers, and y is NoneType"), ((0, "0", 0, 7), "integers, and y is str"),
+        ((0, 0, np.zeros(2, int), 7), "integers, and p is ndarray"), ((0, 0, 0), "x, y, p, t: 4 numbers, not 3"),
+        ((0, 0, 0, 0, 7), "4 numbers, not 5"), ((), "4 numbers, not 0"),
+    ],
+)  # fmt: skip
+def test_a_single_event_that_is_none_is_refused_with_its_name(trained, event, why, recent):
+    session = Session(trained[0], recent=recent)
+    for before in range(2):  # the first call binds the kernel
+        with pytest.raises(EventError, match=why):
+            session.push_one(*event)
+        assert session.events == before
+        session.push_one(0, np.uint8(0), False, np.int64(7))
+    assert (session.events, session.latest) == (2, 7)

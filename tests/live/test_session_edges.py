@@ -271,6 +271,22 @@ def test_single_events_are_those_of_packets(network):
     assert [held.push_one(1, 0, 7), held.events] == [1, 1]
 
 
+def test_no_more_events_are_kept_than_came_if_a_single_one_is_interrupted(network):
+    session = Session(network)
+    session.push_one(0, 0, 7)
+    kernel = session._one
+
+    def interrupted(*event):
+        kernel(*event)
+        raise KeyboardInterrupt
+
+    session._one = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        session.push_one(0, 0, 8)
+    assert session._counts.kept.tolist() == [[2]]
+    assert session.kept.tolist() == [1]
+
+
 def test_shares_that_were_kept_are_those_of_all_recordings():
     closed = Network([Full(tau=0.01)], (3,), 1, ["a", "b", "c"])
     closed.parameters = Parameters.of([np.eye(3)[:, :, None]], [np.array([np.inf, np.inf, -1.0])])

@@ -87,6 +87,48 @@ def test_a_class_is_added_as_by_extend_and_learns(network, data):
     assert network.classes[-1] != "dog"  # the network that was given is not changed
 
 
+def test_a_lesson_goes_on_where_adapting_begins_in_the_middle_of_it(network, data):
+    offline, session, events = network.twin(network.snapshot()), Session(network), events_of(data[0])
+    session.push(events[:200], label=3)
+    session.start_adapting()
+    session.push(events[200:], label=3)
+    offline.partial_fit(data[0].with_labels([3]))
+    assert session.adapted().parameters.same(offline.parameters)
+    assert session.changes == 1
+    session.push(events_of(data[1], 10**6))
+    offline.adapt(data[1])
+    assert session.adapted().parameters.same(offline.parameters)
+    session.undo()
+    session.undo()
+    assert session.adapted().parameters.same(network.parameters)
+
+
+def test_adapting_that_begins_between_recordings_is_undone_with_the_next(network, data):
+    session, started = Session(network), network.twin(network.snapshot())
+    session.push(events_of(data[0]), label=3)
+    session.cut()
+    session.start_adapting()
+    session.push(events_of(data[1], 10**6))
+    session.undo()
+    assert session.adapted().parameters.same(started.partial_fit(data[0].with_labels([3])).parameters)
+    assert session.changes == 1
+
+
+def test_an_empty_packet_begins_no_recording(network, data):
+    session, events = Session(network), events_of(data[0])
+    session.push(events)
+    votes = session.votes
+    assert len(session.push(events[:0], label=2).units) == 0
+    session.take([events["x"][:0], events["y"][:0]], events["t"][:0], label=1)
+    assert (session.changes, session.events, session.votes.tolist()) == (0, 300, votes.tolist())
+    with pytest.raises(EventError, match="label 'cat' is none of"):
+        session.push(events[:0], label="cat")
+    session.push(events_of(data[1], 10**6), label=2)
+    session.push(events[:0])
+    session.push(events_of(data[2], 2 * 10**6), label=2)  # of the same recording
+    assert session.changes == 1
+
+
 def test_old_units_rest_only_if_asked(network, data):
     for freeze in (False, True):
         session = Session(network)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any, get_args
 
 import numpy as np
@@ -14,6 +15,7 @@ from timesurf.predicting import Decide
 from timesurf.times import readable
 
 Array = NDArray[Any]
+_BEYOND = 1 << 63  # integers of 64 bits
 
 
 def check_type(events: Any, places: list[str]) -> bool:
@@ -27,6 +29,20 @@ def check_type(events: Any, places: list[str]) -> bool:
         if events.dtype[name].kind not in "iub":
             raise EventError(f"Events are integers, and {name} is {events.dtype[name]}: convert them.")
     return "p" in names
+
+
+def check_numbers(event: tuple[Any, ...], names: list[str]) -> None:
+    """Refuse a single event that is not one integer of 64 bits per name."""
+    if len(event) != len(names):
+        raise EventError(f"An event is {', '.join(names)}: {len(names)} numbers, not {len(event)}.")
+    for name, value in zip(names, event, strict=True):
+        try:
+            fits = -_BEYOND <= index(value) < _BEYOND
+        except TypeError as error:
+            kind = type(value).__name__
+            raise EventError(f"Events are integers, and {name} is {kind}: convert it.") from error
+        if not fits:
+            raise EventError(f"Events are integers of 64 bits, and {name} has more.")
 
 
 def why_not(packet: Array, row: int, event: int, sizes: Array, latest: int, jump: int) -> str:

@@ -143,7 +143,7 @@ class Running:
             self._grow(2 * n)
         for row, values in zip(self._packet, rows, strict=True):
             row[:n] = values
-        if number != self._number:
+        if n and number != self._number:
             self._turn_to(number, n)
         elif not self._unpack(*self._arguments_of_unpack(n)):
             self._refuse_or_restart(n, self._number)

@@ -21,7 +21,7 @@ from timesurf.events import Recordings
 from timesurf.learning import grow
 from timesurf.learning.divergence import check_sane
 from timesurf.learning.start import Starting
-from timesurf.live.checks import check_type
+from timesurf.live.checks import check_numbers, check_type
 from timesurf.live.decision import Decision
 from timesurf.live.running import UNLABELLED, Running
 from timesurf.network import Network
@@ -155,38 +155,46 @@ class Session(Running):
         Raises
         ------
         EventError
-            As by `push`.
+            As by `push`, or if these are not as many integers of 64 bits.
 
         """
         if self._number != UNLABELLED or self._recent.span:
             return self._unit_of(event)
         if self._one is None:
-            self._bind(event)
-        unit: int = self._one(self._address, event, self.events - self._before)
+            self._bind()
+        before = self.events - self._before
+        self.events += 1  # before it is counted as kept: an interrupt may come between
+        try:
+            unit: int = self._one(self._address, event, before)
+        except (IndexError, OverflowError, TypeError, ValueError):  # numbers that it cannot take
+            unit = _REFUSED
         if unit == _REFUSED:  # the same way as a packet: to an error, or to a new stream
+            self.events -= 1
             return self._unit_of(event)
-        self.events += 1
         return unit
 
     def _unit_of(self, event: tuple[int, ...]) -> int:
+        check_numbers(event, [*self._axes, "t"])
         out = self._pass(1, event, None).units
         return int(out[0]) if len(out) else -1
 
-    def _bind(self, event: tuple[int, ...]) -> None:
+    def _bind(self) -> None:
         """Bind the arguments of the kernel of one event to the arrays of now."""
-        if len(event) != len(self._packet):
-            raise EventError(f"An event is {', '.join(self._axes)}, t: {len(self._packet)} numbers, not {len(event)}.")
         _, _, *unpacking = self._arguments_of_unpack(0)
         _, _, _, _, *running = self._arguments_of_run()
         _, _, _, _, forget, scale, prior, level, _, _, *counting = self._arguments_of_tally(0, 0)
         how = forget, scale, prior, level
-        self._bound = Bound(self._kernels.one, len(event), self._packet, *unpacking, *running, *how, *counting)
+        arguments = self._packet, *unpacking, *running, *how, *counting
+        self._bound = Bound(self._kernels.one, len(self._packet), *arguments)
         self._one, self._address = self._bound.call, self._bound.address
 
     def start_adapting(self) -> None:
-        """Learn without labels from now on, with an empty memory of events; votes stay."""
-        if not self.adapts:
-            self.adapts = self._learns = True
+        """Learn without labels from now on, with an empty memory of events; votes stay. A lesson goes on as it is."""
+        if self.adapts:
+            return
+        self.adapts = True
+        if self._number == UNLABELLED:
+            self._learns = True
             self._marks.add(self.network, self._parameters)
             self._state, self._one = self._kernels.begin(self._plan, self._parameters), None
 

@@ -10,7 +10,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba import types
-from numba.extending import intrinsic
+from numba.extending import NativeValue, intrinsic, models, register_model, unbox
 
 from timesurf.engines.cpu import online, online32
 from timesurf.engines.cpu.steps import bare, bare_inlined, compiled
@@ -47,7 +47,7 @@ class Bound:
 
     def __init__(self, kernel: Any, places: int, *arguments: Any) -> None:
         self._arguments = arguments  # keeps the arrays alive
-        event, kinds = types.UniTuple(types.int64, places), tuple(map(numba.typeof, arguments))
+        event, kinds = types.UniTuple(_WHOLE, places), tuple(map(numba.typeof, arguments))
         self._memory = np.zeros(_ROOM, np.uint8)
         keep, self.call = _bind(kernel, event, kinds)
         keep(self.address, arguments)
@@ -58,13 +58,26 @@ class Bound:
         return int(self._memory.ctypes.data)
 
 
+class _Whole(types.Integer):
+    """An integer of Python or NumPy; numba's own also takes what it must round, such as 1.9, and text."""
+
+
+register_model(_Whole)(models.IntegerModel)
+_WHOLE = _Whole("whole", 64, signed=True)
+
+
+@unbox(_Whole)
+def _unbox_whole(_, number, c):
+    return NativeValue(c.pyapi.number_as_ssize_t(number), is_error=c.pyapi.c_api_error())
+
+
 _ROOM = 1 << 14  # bytes: some 60 arrays of 56 bytes, and a few numbers
 
 
 @lru_cache(maxsize=16)
 def _bind(kernel: Any, event: Any, kinds: tuple[Any, ...]) -> tuple[Callable[..., Any], Callable[..., int]]:
     """Two functions for arguments of these types: one writes them to an address, one calls the kernel with them."""
-    bundle = types.Tuple(kinds)
+    bundle, plain = types.Tuple(kinds), types.UniTuple(types.int64, event.count)
 
     @intrinsic
     def store(typing_context, address, arguments):
@@ -82,13 +95,17 @@ def _bind(kernel: Any, event: Any, kinds: tuple[Any, ...]) -> tuple[Callable[...
 
         return bundle(types.intp), build
 
+    @intrinsic
+    def as_plain(typing_context, event):
+        return plain(event), lambda context, builder, signature, values: values[0]
+
     @njit(_nrt=False)
     def keep(address, arguments):
         store(address, arguments)
 
     @njit(nogil=True, _nrt=kernel.targetoptions.get("_nrt", True))
     def call(address, event, before):
-        return kernel(event, before, *load(address))
+        return kernel(as_plain(event), before, *load(address))
 
     return keep.compile((types.intp, bundle)), call.compile((types.intp, event, types.int64))
 
