@@ -169,9 +169,13 @@ def main() -> None:
         "udp/jump": pieces("<QHHB", times=(10, 4_000_000_000, 4_000_000_001)),
         **{f"session/{n}": bytes([n]) + pieces("<HHqB", b"\0", (10, 300, 9000))[1:] for n in range(3)},
         "session/bytes": pieces(">QBB", b"\1", (10, 300, 9000)),
+        **{  # every transform with the next, then every field
+            f"transform/{n}": bytes([0, 0, n, *by, n + 1, *by]) + pieces("<IHHB", b"", (10, 300, 9000))[3:66]
+            for n, by in enumerate([(1, 1)] * 14 + [(17, 5)] * 6)
+        },
         **{
-            f"transform/{n}": bytes([0, 0, n, 1, 1, n + 1, 1, 1]) + pieces("<IHHB", b"", (10, 300, 9000))[3:66]
-            for n in range(8)
+            f"transform/field{n}": bytes([0, n, 1, 1, 1, 6, 5, 5]) + pieces("<IHHB", b"", (10, 300, 9000))[3:66]
+            for n in range(1, 9)
         },
     }
     for name, content in files.items():

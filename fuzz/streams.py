@@ -23,8 +23,11 @@ from timesurf.learning.divergence import check_sane
 from timesurf.live.intake import Refusals, decisions
 from timesurf.live.session import Session
 from timesurf.rule import Rule
+from timesurf.transforms import bounds, cutting, disturbances
+from timesurf.transforms.preparation import Preparation
 
 _FIELD = (8, 6)
+_SINGLE = 20  # events of a packet
 _LAST = struct.pack("<QHHB", 0, 65535, 65535, 255)  # a datagram after the input: all others have arrived
 
 
@@ -45,11 +48,14 @@ def _sessions() -> list[Session]:
     deep = [Window(3, units=4, tau="1 ms"), Tile((2, 2), units=3, tau=20), Full(tau="5 ms")]
     flat = [Window(5, units=40, tau="2 ms"), Full(tau=1)]
     rule = Rule(alpha=1e-2, beta=1e-3, gamma=1e-2, delta=1e-3)
-    return [
+    sessions = [
         Session(_network(deep), adapt=rule, vote_tau="1 ms", on_jump="restart"),
         Session(_network(flat), adapt=True, jump=None, on_jump="restart"),
         Session(_network(flat), adapt=rule, vote_tau=1e15, jump="10 ms"),
     ]
+    for session in sessions:
+        session.push_one(0, 0, 0, 0)  # compiled before memory is measured
+    return sessions
 
 
 def _fresh(which: int) -> Session:
@@ -144,7 +150,10 @@ _KINDS = [
 
 
 def read_session(path: Path) -> None:
-    """Arrays of any type, pushed one after another: each piece is a byte for the type, then events."""
+    """Arrays of any type, pushed one after another: each piece is a byte for the type, then events.
+
+    Of a piece that says so, the first events are pushed as single ones.
+    """
     content = path.read_bytes() + b"\0"
     session = _fresh(content[0] % 3)
     error: EventError | None = None
@@ -154,15 +163,24 @@ def read_session(path: Path) -> None:
         packet = np.frombuffer(raw, kind)
         if piece and piece[0] & 0x80:
             packet = packet.reshape(1, -1)
-        before = session.events
-        try:
-            session.push(packet)
-        except EventError as refused:
-            error = refused
-            assert session.events == before, "a refused packet that was counted"
+        single = bool(piece and piece[0] & 0x40)
+        for push in _singly(session, packet) if single else [partial(session.push, packet)]:
+            before = session.events
+            try:
+                push()
+            except EventError as refused:
+                error = refused
+                assert session.events == before, "a refused packet that was counted"
     _check(session)
     if error is not None and not session.events:
         raise error
+
+
+def _singly(session: Session, packet: Any) -> list[Callable[[], int]]:
+    """The first events of a packet of any type, each as the numbers of one event."""
+    columns = [packet[name] for name in "xypt" if name in packet.dtype.names] if packet.dtype.names else [packet]
+    events = zip(*(column.ravel()[:_SINGLE].tolist() for column in columns), strict=False)
+    return [partial(session.push_one, *event) for event in events]
 
 
 _NUMBERS: list[Any] = [
@@ -171,39 +189,116 @@ _NUMBERS: list[Any] = [
 ]
 
 
+_FIELDS: list[tuple[tuple[int, ...], int]] = [  # with polarities; of some hundred bytes that state them, or vast
+    ((40, 30), 3), ((46340, 46340), 1), ((26754, 26754), 3), ((2**31 - 1,), 1), ((1,), 3), ((5, 4, 3), 2), ((), 2),
+    ((2,) * 30, 1), ((1024, 1024), 2**11 - 1),
+]  # fmt: skip
+
+
 def read_transform(path: Path) -> None:
-    """Recordings of 9 bytes per event through two transforms; the first 8 bytes choose these and their settings."""
+    """Recordings, 9 bytes per event, through two transforms; 8 bytes before them choose field, transforms, settings."""
+    _lower_bounds()
     content = path.read_bytes()
     head, body = content[:8].ljust(8, b"\0"), content[8:]
     events = np.frombuffer(body[: len(body) // 9 * 9], [("t", "<u4"), ("x", "<u2"), ("y", "<u2"), ("p", "u1")])
     t = events["t"].astype(np.int64) << (head[0] % 31)
     n = len(events)
+    field, polarities = _FIELDS[head[1] % len(_FIELDS)]
+    places = [events["xyp"[k % 3]].astype(np.int64) % size for k, size in enumerate(field)]
     recordings = Recordings(
-        [events["x"] % 40, events["y"] % 30], t, events["p"] % 3, [0, n // 3, n], field=(40, 30), polarities=3,
+        places, t, events["p"].astype(np.int64) % polarities, [0, n // 3, n], field=field, polarities=polarities,
         labels=["a", None], sort=bool(head[0] & 0x80),
     )  # fmt: skip
     for which, one, other in (head[2:5], head[5:8]):
         a, b = _NUMBERS[one % len(_NUMBERS)], _NUMBERS[other % len(_NUMBERS)]
-        recordings = _steps(a, b)[which % 8](recordings)
+        fewer, others = _fewer(a, b), _others(a, b)
+        number = which % (len(fewer) + len(others))
+        changed = (fewer + others)[number](recordings)
         again = Recordings(
-            recordings.coords, recordings.t, recordings.p, recordings.offsets, field=recordings.field,
-            polarities=recordings.polarities,
+            changed.coords, changed.t, changed.p, changed.offsets, field=changed.field, polarities=changed.polarities,
         )  # fmt: skip
-        assert len(again) == 2, "recordings that were lost"
-        assert len(again.t) <= n, "events that were not there"
+        if number < len(fewer):
+            assert len(again) == len(recordings), "recordings that were lost"
+            assert len(again.t) <= len(recordings.t), "events that were not there"
+        recordings = changed
 
 
-def _steps(a: Any, b: Any) -> list[Callable[[Recordings], Recordings]]:
-    """All transforms, with these settings."""
-    whole = [n if isinstance(n, int) else 3 for n in (a, b)]
-    share, other = (n if isinstance(n, int | float) else 0.5 for n in (a, b))
+@cache
+def _lower_bounds() -> None:
+    """Bounds on what transforms hold that an input of some kilobytes meets too, within the memory that it may take."""
+    bounds.MOST_PIXELS, cutting.MOST_PIECES, disturbances._MOST = 1 << 14, 1 << 12, 1 << 12
+    cutting._MOST_COUNTS = 1 << 18
+
+
+def _fewer(a: Any, b: Any) -> list[Callable[[Recordings], Recordings]]:
+    """All transforms from recordings to as many recordings with as many events or fewer, with these settings."""
+    whole, (share, other) = _whole(a, b), _real(a, b)
     return [
-        partial(transforms.crop, corner=whole, size=whole[::-1]),
+        lambda r: transforms.crop(r, *_corner_and_size(r, whole)),
         transforms.merge_polarities,
-        partial(transforms.stabilise, saccades=[(share, other), (other, share)], duration=a),
+        lambda r: transforms.stabilise(r, [([share, other] * 15)[: len(r.field)] or [], [0.0] * len(r.field)], a),
         partial(transforms.time_crop, start=a, stop=b),
         partial(transforms.refractory, period=a),
         partial(transforms.denoise, period=a),
         partial(transforms.drop, share=share, seed=0),
         partial(transforms.jitter, pixels=share, time=b, seed=0),
+        partial(transforms.hot_pixels, rate=share),
+        partial(transforms.downsample, space=a, time=b),
+        partial(transforms.downsample, space=a),
+        partial(transforms.flip, axis=whole[0]),
+        partial(transforms.only_polarity, p=whole[0]),
+        partial(_prepared, a=a, b=b),
     ]
+
+
+def _others(a: Any, b: Any) -> list[Callable[[Recordings], Recordings]]:
+    """All transforms that add events, or cut recordings into others, with these settings."""
+    whole, (share, other) = _whole(a, b), _real(a, b)
+    return [
+        partial(transforms.add_noise, rate=share, seed=0),
+        partial(transforms.add_hot_pixels, pixels=whole[0], rate=other, seed=0),
+        partial(cutting.pieces, every=a, overlap=other),
+        partial(cutting.pieces, events=whole[0], overlap=other),
+        lambda r: cutting.cut(r, a, overlap=other, rest=True).recordings,
+        partial(_framed, every=a, overlap=other),
+    ]
+
+
+def _whole(*numbers: Any) -> list[int]:
+    return [n if isinstance(n, int) else 3 for n in numbers]
+
+
+def _real(*numbers: Any) -> list[float]:
+    return [n if isinstance(n, int | float) else 0.5 for n in numbers]
+
+
+def _corner_and_size(recordings: Recordings, whole: list[int]) -> tuple[list[int], list[int]]:
+    """A box with as many dimensions as the field, and once with others."""
+    dimensions = len(recordings.field) or 2
+    return (whole * 15)[:dimensions], (whole[::-1] * 15)[:dimensions]
+
+
+def _framed(recordings: Recordings, every: Any, overlap: float) -> Recordings:
+    """Counted into frames, which must hold every event of every piece."""
+    pieces = cutting.pieces(recordings, every, overlap=overlap)
+    frames = cutting.frames(recordings, every, overlap=overlap)
+    assert int(frames.sum()) == len(pieces.t), "events that were not counted"
+    return pieces
+
+
+def _prepared(recordings: Recordings, a: Any, b: Any) -> Recordings:
+    """As a preparation leaves them: at once, and as the packets of a stream, which must give the same events."""
+    whole, (share, _) = _whole(a, b), _real(a, b)
+    corner, size = _corner_and_size(recordings, whole)
+    how = Preparation(
+        recordings.field or None, recordings.polarities,
+        crop=size if whole[0] % 2 else None, corner=corner if whole[0] % 4 == 1 else None,
+        polarity=("both", "merge", "on", "off")[whole[1] % 4], hot_pixels=share if whole[1] % 3 else None,
+        denoise=a if whole[1] % 5 else None, downsample=b if whole[0] % 3 else None,
+    )  # fmt: skip
+    prepared = how(recordings)
+    for before, after in zip(recordings, prepared, strict=True):
+        packets, through = before.to_structured()[0], how.stream()
+        cut = [through(packet) for packet in np.array_split(packets, 3)]
+        assert np.concatenate(cut).tolist() == after.to_structured()[0].tolist(), "packets that give other events"
+    return prepared

@@ -123,6 +123,8 @@ def test_recordings_add_up():
 def test_pieces_longer_than_any_clock_are_whole_recordings():
     recordings = Recordings([[0, 0]], t=[5, 2**60], offsets=[0, 2], field=(1,))
     assert cutting.cut(recordings, "1e30 s").recordings.counts.tolist() == [2]
+    for events in (2**62, 2**63, 2**70):
+        assert cutting.cut(recordings, events=events, overlap=0.5, rest=True).recordings.counts.tolist() == [2]
 
 
 def test_an_overlap_is_a_share_of_a_piece():

@@ -82,5 +82,8 @@ def test_more_events_than_memory_holds_are_refused():
     long = Recordings([[0, 0]], [0, 10**13], field=(1000,))
     with pytest.raises(SettingError, match="would add 10,000,000,000 events"):
         transforms.add_noise(long, 1)
+    longest = Recordings([[0, 0]], [0, 2**61], field=(1000,))
+    with pytest.raises(SettingError, match="would add 11,529,215,046,068,470"):
+        transforms.add_noise(longest, 5)
     edge = Recordings([[0, 0]], [0, SECOND], field=(1,))
     assert len(transforms.add_noise(edge, 1_000_000).t) > 900_000

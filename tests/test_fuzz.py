@@ -1,5 +1,6 @@
 """Readers, live input and transforms fuzzed for a short time, the same inputs every time; `fuzz/run.py` has more."""
 
+import inspect
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.scripts import loaded
+from timesurf import transforms
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited as on Linux")
 FUZZ = Path(__file__).parents[1] / "fuzz"
@@ -35,6 +37,19 @@ def test_damaged_and_hostile_inputs_are_refused_or_read_well(fuzzed, tmp_path, t
     assert result["findings"] == {}
     assert result["inputs"] == 1500
     assert 0 < result["refused"] < 1500  # some were good: the changes do not all end at the first check
+
+
+def test_every_transform_is_among_those_fuzzed():
+    """By name: what a module of transforms offers, `without_...` aside, which `Preparation.stream` calls."""
+    text = (FUZZ / "streams.py").read_text("utf-8")
+    for module in (transforms, transforms.cutting, transforms.disturbances):
+        public = [
+            name for name, of in vars(module).items()
+            if inspect.isfunction(of) and of.__module__.startswith("timesurf.transforms") and name[0] != "_"
+        ]  # fmt: skip
+        missing = {name for name in public if f".{name}" not in text}
+        assert missing <= {"also_arrays", "in_parts", "without_noise", "without_hot_pixels"}
+    assert ".stream()" in text
 
 
 @pytest.mark.skipif(find_spec("atheris") is None, reason="atheris is an extra: pip install 'timesurf[fuzz]'")

@@ -105,10 +105,19 @@ def test_downsampled_fields_hold_what_does_not_divide_them():
     assert transforms.downsample(r, time=10).t.tolist() == [0, 0, 20]
     assert transforms.downsample(r, time=0.25).t.tolist() == [7, 8, 29]  # never finer than a microsecond
     assert transforms.downsample(r, time=10).field == (9, 3)
+    assert transforms.downsample(r, time="1e30 s").t.tolist() == [0, 0, 0]
     for wrong in (0, 1.5, (2,), (1, 0), (1, 2, 3)):
         with pytest.raises(SettingError, match="2 of them or one"):
             transforms.downsample(r, wrong)
     assert transforms.downsample(r, np.int8(9)).field == (1, 1)
+
+
+def test_factors_may_be_larger_than_what_coordinates_are_kept_in():
+    narrow = Recordings([np.array([0, 200], np.uint8)], [0, 1], field=(1000,))
+    assert transforms.downsample(narrow, 300).coords[0].tolist() == [0, 0]
+    assert transforms.downsample(narrow, 300).field == (4,)
+    for beyond in (1000, 2**63, 2**70):
+        assert transforms.downsample(narrow, beyond).field == (1,)
 
 
 def test_of_the_events_of_one_coarse_time_the_first_of_each_recording_remains():

@@ -257,14 +257,15 @@ def downsample(recordings: Recordings, space: int | Sequence[int] = 1, time: Tim
     (array([0, 0, 1], dtype=uint8),)
 
     """
-    factors = _whole_factors(space, len(recordings.field))
+    factors = _whole_factors(space, recordings.field)
     field = [-(-n // by) for n, by in zip(recordings.field, factors, strict=True)]
-    coords = _narrow([x // by for x, by in zip(recordings.coords, factors, strict=True)], field)
+    # a factor may not fit into the integers that coordinates are kept in
+    coords = _narrow([x.astype(np.int64) // by for x, by in zip(recordings.coords, factors, strict=True)], field)
     keep = np.ones(int(recordings.counts.sum()), dtype=np.bool_)
     coarse = _rebuilt(recordings, coords, recordings.t, recordings.p, keep, field=field)
     if time is None:
         return coarse
-    step = max(first_microsecond(time, "time"), 1)
+    step = min(max(first_microsecond(time, "time"), 1), LATEST)
     t = _signed(coarse.t) // step * step
     rank = np.repeat(np.arange(len(coarse)), coarse.counts)
     first = np.unique(np.stack([rank, t, coarse.entries()]), axis=1, return_index=True)[1]
@@ -317,12 +318,12 @@ def only_polarity(recordings: Recordings, p: int) -> Recordings:
     return _rebuilt(recordings, recordings.coords, recordings.t, recordings.p, recordings.p == p).with_one_polarity()
 
 
-def _whole_factors(space: int | Sequence[int], dimensions: int) -> tuple[int, ...]:
-    """How many pixels become one along each dimension."""
-    factors = tuple(space) if np.iterable(space) else (space,) * dimensions
-    if len(factors) != dimensions or any(not isinstance(by, int | np.integer) or by < 1 for by in factors):
-        raise SettingError(f"space = {space!r} must be whole numbers of at least 1, {dimensions} of them or one.")
-    return tuple(map(int, factors))
+def _whole_factors(space: int | Sequence[int], field: Sequence[int]) -> tuple[int, ...]:
+    """How many pixels become one along each dimension: at most all."""
+    factors = tuple(space) if np.iterable(space) else (space,) * len(field)
+    if len(factors) != len(field) or any(not isinstance(by, int | np.integer) or by < 1 for by in factors):
+        raise SettingError(f"space = {space!r} must be whole numbers of at least 1, {len(field)} of them or one.")
+    return tuple(min(int(by), n) for by, n in zip(factors, field, strict=True))
 
 
 @also_arrays

@@ -154,7 +154,7 @@ def _length(every: Time | None, events: int | None) -> int:
         return min(max(round(microseconds(every, "every")), 1), LATEST // 2)  # longer ones would leave 64 bits
     if not isinstance(events, int | np.integer) or events < 1:
         raise SettingError(f"events = {events!r} must be a whole number of at least 1.")
-    return int(events)
+    return min(int(events), LATEST // 2)
 
 
 def _joined(parts: list[Array]) -> Array:

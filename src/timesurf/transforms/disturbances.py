@@ -84,7 +84,7 @@ def _with_more(
     if not 0 <= rate <= _FASTEST:
         raise SettingError(f"rate = {rate!r} must lie between 0 and {_FASTEST:,.0f} events per second of one pixel.")
     t, number, (first, last) = recordings.t, np.arange(len(recordings)), recordings.spans()
-    expected = rate * pixels * (last - first) / 1e6
+    expected = float(rate) * pixels * (last - first) / 1e6  # a product of integers may leave 64 bits
     if expected.sum() > _MOST:
         raise SettingError(f"rate = {rate!r} would add {expected.sum():,.0f} events, more than {_MOST:,}.")
     added = rng.poisson(expected)
