@@ -1,9 +1,11 @@
 """`timesurf live` in a process of its own: however it ends, there is no traceback, and what was taught is kept."""
 
+import json
 import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -65,25 +67,65 @@ def test_nothing_is_written_where_nothing_was_taught(started, tmp_path):
     assert not (tmp_path / "unsaved.tsf").exists()
 
 
+def free_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def frame_with(page, meanwhile, wanted):
+    """The state that goes with the first frame that is as wanted; `meanwhile` is done between frames."""
+    deadline = time.monotonic() + 120
+    while True:
+        meanwhile()
+        frame = page.recv(timeout=60)
+        if isinstance(frame, bytes):
+            state = json.loads(frame[4 : 4 + struct.unpack("<I", frame[:4])[0]])
+            if wanted(state):
+                return state
+        assert time.monotonic() < deadline
+
+
+def test_a_camera_with_another_sensor_is_prepared_as_options_say(started):
+    port = free_port()
+    process, address = started("--from", f"udp://127.0.0.1:{port}", "--field", "16x16", "--downsample", "2")
+    events = np.zeros(20, WIRE)
+    events["x"] = events["y"] = 15  # the network has 8 x 8
+    with page_at(address) as page, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+
+        def send():
+            events["t"] += 100
+            sender.sendto(events.tobytes(), ("127.0.0.1", port))
+
+        state = frame_with(page, send, lambda state: state["events"] > 0 and state["n"] > 0)
+        assert (state["refused"], state["dropped"], state["lost"]) == (0, 0, 0)
+    ended(process, signal.SIGINT)
+
+
+def test_the_address_that_is_printed_can_be_opened_where_all_addresses_are_served(started):
+    process, address = started("--host", "0.0.0.0")
+    assert address.startswith("http://127.0.0.1:")
+    with page_at(address) as page:
+        assert page.recv(timeout=60)
+    said = ended(process, signal.SIGINT)
+    assert re.search(r"From other machines: http://(?!0\.0\.0\.0)\S+/\?token=", said)
+
+
 @pytest.mark.parametrize("given", [True, False])
 def test_what_a_camera_taught_is_saved_when_a_signal_ends_it(started, model, tmp_path, given):  # noqa: F811
     out = tmp_path / "taught.tsf"
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     process, address = started("--from", f"udp://127.0.0.1:{port}", *(["--out", out] if given else []))
     events = np.zeros(20, WIRE)
     events["x"] = 3
     with page_at(address) as page, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         page.send('{"do": "label", "name": "2", "number": 1}')
-        deadline = time.monotonic() + 120
-        while True:
+
+        def send():
             events["t"] += 100
             sender.sendto(events.tobytes(), ("127.0.0.1", port))
-            frame = page.recv(timeout=60)
-            if isinstance(frame, bytes) and b'"unsaved": true' in frame:
-                break
-            assert time.monotonic() < deadline
+
+        frame_with(page, send, lambda state: state["unsaved"])
         sender.sendto(b"garbled", ("127.0.0.1", port))
     said = ended(process, signal.SIGTERM)  # the camera has stopped, the page has gone
     path = out if given else tmp_path / "unsaved.tsf"

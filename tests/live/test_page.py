@@ -213,6 +213,47 @@ def test_recordings_are_played_and_recorded(browser, start, tmp_path):
         tab.wait_for("state.source === 'draw'")
 
 
+def test_what_is_not_drawn_is_said_and_units_are_shown_as_they_adapt(browser, start):
+    with serving(start, files={"held out.npz": start.held_out}) as served:
+        tab = opened(browser, served)
+        tab.wait_for("state.playback && state.rate > 1000")
+        assert tab.js("$('notices').children.length") == 0
+        tab.js("act('control', {speed: 1000})")
+        tab.wait_for("$('notices').textContent.includes('events not drawn')")
+        shown = tab.wait_for("Number($('stream').textContent.split(' ')[0])")
+        tab.wait_for(f"Number($('stream').textContent.split(' ')[0]) > {shown}")
+        assert tab.js("$('packet').textContent.endsWith('ms') && $('late').hidden && $('total').textContent !== '0'")
+        tab.js("window.kept = rows[0].button; act('control', {speed: 1}); act('adapt', {on: true})")
+        version = tab.wait_for("network.version")
+        tab.wait_for(f"network.version !== {version} && layers[0].grid.pictures === network.hidden[0].pictures")
+        assert tab.js("rows[0].button === window.kept && kept.isConnected")  # one that is held stays held
+        assert tab.complaints == []
+
+
+def test_another_model_is_loaded_only_if_what_was_taught_may_be_lost(browser, start, tmp_path):
+    start.network.save(tmp_path / "m.tsf")
+    held = json.dumps(list((tmp_path / "m.tsf").read_bytes()))
+    load = (
+        f"(() => {{ const d = new DataTransfer(); d.items.add(new File([new Uint8Array({held})], 'm.tsf')); "
+        "$('file').files = d.files; $('file').dispatchEvent(new Event('change')); })()"
+    )
+    with serving(start) as served:
+        tab = opened(browser, served)
+        tab.js("window.asked_me = 0; window.answer = false; window.confirm = () => { asked_me++; return answer; }")
+        decided(tab, served, TRIANGLE)
+        tab.js("act('new', {name: 'triangle'})")
+        tab.wait_for("state.unsaved && network.classes.length === 11")
+        tab.js(load)
+        tab.wait_for("asked_me === 1")
+        assert tab.js("$('says').textContent") != "Loaded."
+        tab.js("answer = true")
+        tab.js(load)
+        tab.wait_for("network.classes.length === 10 && !state.unsaved")
+        tab.js(load)  # nothing to lose
+        tab.wait_for("asked_me === 2 && $('says').textContent === 'Loaded.'")
+        assert tab.complaints == []
+
+
 def refused(served, path, **headers):
     request = urllib.request.Request(served.root + path, headers=headers)
     with pytest.raises(urllib.error.HTTPError) as error:

@@ -106,6 +106,7 @@ def test_a_frame_has_the_latest_events_with_their_winners(network, data):  # noq
     n = state["n"]
     assert n == DRAWN
     assert state["not_drawn"] == len(whole) - DRAWN
+    assert state["stream_s"] == (whole["t"][-1] - whole["t"][0]) / 1e6
     x = np.frombuffer(frame, "<u2", n, 4 + size)
     np.testing.assert_array_equal(x, whole["x"][-n:])
     winners = np.frombuffer(frame, "<i2", n, 4 + size + 4 * n)
@@ -113,6 +114,8 @@ def test_a_frame_has_the_latest_events_with_their_winners(network, data):  # noq
     assert (winners >= 0).mean() > 0.5
     assert len(frame) == 4 + size + 7 * n
     assert abs(sum(state["shares"]) - 1) < 0.01
+    view.look()  # what came before that is not missing
+    assert '"not_drawn": 0' in view.frame({})[4:].decode(errors="replace")
     view.add(events, session.push(events[:0]), session, 0.001)  # times go back: the clock was set anew
     assert struct.unpack("<I", view.frame({})[:4])[0] > 100
     assert json.loads(view.frame({})[4 : 4 + struct.unpack("<I", view.frame({})[:4])[0]])["n"] == 0

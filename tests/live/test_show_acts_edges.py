@@ -11,6 +11,7 @@ from timesurf import EventError, Full, Network, SettingError
 from timesurf.engines import Parameters
 from timesurf.live import acts as acts_module
 from timesurf.live.acts import Acts
+from timesurf.live.host import Host
 from timesurf.live.show import Show
 
 
@@ -65,7 +66,8 @@ def test_the_first_file_is_played_where_there_is_no_camera(network, data):  # no
 
 def test_what_goes_with_every_frame(acts):
     state = acts.state()
-    assert (state["lost"], state["ended"], state["label"], state["adapt"]) == (12, False, None, False)
+    assert (state["dropped"], state["lost"], state["ended"], state["label"]) == (12, 0, False, None)
+    assert not state["adapt"]
     assert (state["look"], state["unsaved"], state["undo"], state["recorded"]) == ("saccades", False, 0, 0)
     acts.show.camera.ended = True
     assert acts.state()["ended"]
@@ -126,12 +128,87 @@ def test_models_are_saved_and_loaded(acts, data, tmp_path):  # noqa: F811
         other.save(tmp_path / "o.tsf")
         with pytest.raises(SettingError, match=why):
             asyncio.run(acts.load((tmp_path / "o.tsf").read_bytes()))
-    acts.files = {}
+    alone = Acts(acts.show, held_out=data)
+    asyncio.run(alone.load((tmp_path / "o.tsf").read_bytes()))
+    assert alone.held_out is None  # it is of another field
+    assert "No path was given" in wrong(alone, "save")
+
+
+def test_only_a_save_counts_as_saved_and_another_model_has_nothing_unsaved(acts, data, tmp_path):  # noqa: F811
+    acts.show.camera.packets.append(events_of(data[0]))
+    wait_for(acts.show, lambda: acts.show.session.events > 0)
+    do(acts, "new", name="dog")
+    asyncio.run(acts.write(tmp_path / "downloaded.tsf"))  # by anybody who looks
+    assert acts.state()["unsaved"]
+    acts.out = tmp_path / "nowhere" / "m.tsf"
+    with pytest.raises(OSError, match="nowhere"):
+        do(acts, "save")
+    assert acts.state()["unsaved"]
+    acts.out = tmp_path / "m.tsf"
+    do(acts, "save")
+    assert not acts.state()["unsaved"]
+    do(acts, "forget", name="dog")
+    assert acts.state()["unsaved"]
+    asyncio.run(acts.load((tmp_path / "m.tsf").read_bytes()))
+    assert not acts.state()["unsaved"]
+
+
+def test_another_model_gets_the_recordings_as_it_takes_them(network, data, tmp_path):  # noqa: F811
+    network.save(tmp_path / "m.tsf")
+    fits = []
+
+    def fit(recordings, taken_by, name):
+        fits.append((name, taken_by is network))
+        return recordings[1:]
+
+    with Show(network) as show:
+        acts = Acts(show, {"some": data}, held_out=data, fit=fit)
+        do(acts, "control", paused=True, next=2)
+        asyncio.run(acts.load((tmp_path / "m.tsf").read_bytes()))
+        assert fits[2:] == [("some", False), ("The held-out data", False)]
+        assert (show.playback.number, show.playback.paused, len(show.playback.recordings)) == (2, True, len(data) - 1)
+        assert show.playback.recordings is acts.files["some"]
+
+
+def test_the_score_of_another_model_begins_with_its_own(acts, data, tmp_path):  # noqa: F811
+    def scored():
+        acts.state()
+        acts._scoring.result(20)
+        return acts.score
+
+    before = scored()["before"]
+    other = acts.show.session.network.twin(acts.show.session.network.snapshot())
+    other.parameters[-1].centroids[:] = 0
     other.save(tmp_path / "o.tsf")
     asyncio.run(acts.load((tmp_path / "o.tsf").read_bytes()))
-    assert acts.held_out is None  # it is of another field
-    acts.out = None
-    assert "No path was given" in wrong(acts, "save")
+    found = scored()
+    assert found["before"] == found["now"] != before
+
+
+class Page:
+    """A page that takes what it is sent, or does not."""
+
+    def __init__(self):
+        self.waits, self.transport, self.got = 0, self, []
+
+    def get_write_buffer_size(self):
+        return self.waits
+
+
+def test_frames_that_a_slow_page_misses_are_counted_and_told(acts, monkeypatch):
+    slow, host = Page(), Host(acts)
+    monkeypatch.setattr(host, "_send", lambda page, message: page.got.append(message))
+    host._pages, host._skipped, host._told = [slow], {slow: 0}, {slow: 0}
+    asyncio.run(host._frame())
+    slow.waits, slow.got = 1 << 20, []
+    for _ in range(3):
+        asyncio.run(host._frame())
+    assert slow.got == []
+    slow.waits = 0
+    for _ in range(2):
+        asyncio.run(host._frame())
+    assert [message for message in slow.got if isinstance(message, str)] == ['{"skipped": 3}']
+    assert len(slow.got) == 3
 
 
 def test_the_score_is_that_of_known_classes_before_and_now(acts, data):  # noqa: F811

@@ -270,6 +270,85 @@ def test_what_was_taught_is_rehearsed_in_turn_and_undone(network, data, clock): 
         show.teach("cat")
 
 
+def test_no_more_can_be_undone_than_the_session_remembers(network, data, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(show_module, "_MARKS", 4)
+    show = Show(network, Camera())
+    for n in range(6):
+        show.teach(n % 3)
+        show._take(events_of(data[n % 3], (n + 1) * SECOND))
+    show.teach(None)
+    assert (show.session.changes, show.undoable) == (6, 4)
+    for left in (3, 2, 1, 0):
+        show.undo()
+        assert show.undoable == left
+    with pytest.raises(EventError, match="too many changes ago"):
+        show.undo()
+    show.teach(1)
+    show._take(events_of(data[1], 20 * SECOND))
+    show.undo()
+    assert (show.session.changes, show.undoable) == (2, 0)
+
+
+def test_what_is_learned_all_the_time_is_shown_every_two_seconds(network, data, clock):  # noqa: F811
+    show = Show(network, Camera())
+    show.adapt(True)
+    versions = []
+    for n in range(5):
+        clock.now += 0.9
+        show._take(events_of(data[n], (n + 1) * SECOND))
+        versions.append(show.view.version)
+    assert len(set(versions)) == 2  # new after 2.7 s
+    assert not show.view.network.parameters.same(network.parameters)
+    show.adapt(False)
+    assert show.view.network.parameters.same(show.taught().parameters)
+    version = show.view.version
+    clock.now += 10
+    show._take(events_of(data[0], 20 * SECOND))
+    assert show.view.version == version
+
+
+def test_packets_of_the_camera_are_prepared_for_the_network_of_now(network, data):  # noqa: F811
+    other = network.twin(network.snapshot())
+
+    def preparing(taker):
+        def prepare(packet):
+            if len(packet) == 3:
+                raise EventError("three are refused")
+            return packet[: 10 if taker is network else 20]
+
+        return prepare
+
+    show = Show(network, Camera(*(events_of(data[0])[:n] for n in (100, 3, 100))), preparing=preparing)
+    assert len(show._next()) == 10
+    assert len(show._next()) == 0
+    assert (show.view.refused, show.view.reason) == (1, "three are refused")
+    show.begin(other)
+    assert len(show._next()) == 20
+
+
+def test_how_far_behind_the_camera_the_show_is(network, data):  # noqa: F811
+    show = Show(network, Camera())
+    packet = events_of(data[0], 7)
+    show.camera.newest = packet
+    assert show.behind() == 0
+    show._take(packet[:100])
+    assert show.behind() == pytest.approx((packet["t"][-1] - packet["t"][99]) / 1e6)
+    show.play(data)
+    assert show.behind() == 0
+
+
+def test_a_camera_that_drifts_is_noticed_and_a_drawing_is_not_watched(network, data):  # noqa: F811
+    camera, drawing = Show(network, Camera()), Show(network)
+    for show in (camera, drawing):
+        for n in range(30):
+            packet = events_of(data[n % 6], n * SECOND)
+            if n >= 24:
+                packet["x"] = packet["y"] = 0
+            show._take(packet)
+    assert "usually" in camera.watch.text
+    assert drawing.watch.text == ""
+
+
 def test_without_a_rehearsal_nothing_else_is_shown(network, data):  # noqa: F811
     show = Show(network, Camera())
     show.teach(1)

@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 import webbrowser
-from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,14 +15,14 @@ import typer
 
 from timesurf.cli.app import app, check_writable, console, counted
 from timesurf.cli.data import load
-from timesurf.cli.preparing import fitted, for_stream
-from timesurf.errors import DivergedError, EventError, SettingError
+from timesurf.cli.preparing import fitted, for_stream, prepares
+from timesurf.errors import DivergedError, SettingError
 
 _TURN = 5e-4  # s that frames may keep the engine waiting for the interpreter; Python's own is ten times that
-_LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 @app.command("live")
+@prepares
 def live(
     model: Annotated[Path | None, typer.Argument(help="A model file; without one, a model of digits is made.")] = None,
     source: Annotated[
@@ -43,6 +42,8 @@ def live(
     host: Annotated[str, typer.Option(help="Address to serve the page at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 chooses a free one.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page.")] = True,
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Open a page on which a model works on live events: draw, look, and teach it. Ctrl-C ends it.
 
@@ -56,15 +57,25 @@ def live(
 
     sys.setswitchinterval(_TURN)
     check_writable(out)
-    network, rehearsal, held = _model(model)
+    network, rehearsal, starters = _model(model)
     if len(network.field) > 2:
         raise SettingError(f"{model} has a field of {len(network.field)} dimensions: a page shows at most two.")
-    if held_out is not None:
-        held = fitted(load(held_out), network, {}, held_out)
+    held = starters if held_out is None else load(held_out, given=given)
+
+    def preparing(network: Any) -> Any:
+        preparation = for_stream(network, given)
+        return preparation and preparation.stream()
+
+    def fit(recordings: Any, network: Any, name: str) -> Any:
+        return fitted(recordings, network, {} if recordings is starters else given, name)
+
     with ExitStack() as at_end:
-        show = Show(network, rehearsal=rehearsal, adapt=adapt, vote_tau=None if vote_tau == "never" else vote_tau)
-        files, show.camera = _sources(source or ["draw"], network, show.refuse, at_end)
-        acts = Acts(show, files, out, held)
+        show = Show(
+            network, rehearsal=rehearsal, preparing=preparing, adapt=adapt,
+            vote_tau=None if vote_tau == "never" else vote_tau,
+        )  # fmt: skip
+        files, show.camera = _sources(source or ["draw"], given, show.refuse, at_end)
+        acts = Acts(show, files, out, held, fit)
         at_end.callback(lambda: _keep(show, out))
         at_end.enter_context(show)
         with suppress(KeyboardInterrupt):
@@ -87,7 +98,7 @@ def _model(path: Path | None) -> tuple[Any, Any, Any]:
     return made.network, made.rehearsal, made.held_out
 
 
-def _sources(names: list[str], network: Any, refuse: Any, at_end: ExitStack) -> tuple[dict[str, Any], Any]:
+def _sources(names: list[str], given: dict[str, Any], refuse: Any, at_end: ExitStack) -> tuple[dict[str, Any], Any]:
     """Recordings to play back by name, and a camera; neither: the drawing pad."""
     from timesurf.io import camera
     from timesurf.live.backlog import Backlog
@@ -99,22 +110,12 @@ def _sources(names: list[str], network: Any, refuse: Any, at_end: ExitStack) -> 
                 raise SettingError("One camera at a time.")
             packets = camera.packets(name, refuse=refuse)
             policy: Any = "drop" if name != "-" else "block"
-            waiting = Backlog(_prepared(packets, for_stream(network, {}), refuse), if_behind=policy)
+            waiting = Backlog(packets, if_behind=policy)
             at_end.enter_context(waiting)
             console.print(f"Listening on {name}", highlight=False)
         elif name != "draw":
-            files[Path(name).name] = fitted(load(name), network, {}, name)
+            files[Path(name).name] = load(name, given=given)
     return files, waiting if packets is not None else None
-
-
-def _prepared(packets: Any, preparation: Any, refuse: Any) -> Iterator[Any]:
-    """Packets as the model was trained on them; those that are not valid are refused."""
-    prepare = preparation and preparation.stream()
-    for packet in packets:
-        try:
-            yield packet if prepare is None else prepare(packet)
-        except EventError as error:
-            refuse(str(error), 1)
 
 
 async def _serve(host: Any, show: Any, browser: bool) -> None:
@@ -128,9 +129,11 @@ async def _serve(host: Any, show: Any, browser: bool) -> None:
 
     def ready() -> None:
         console.print(f"Live at {host.address}", highlight=False, soft_wrap=True)
-        if host.host not in _LOCAL:
+        if host.elsewhere is not None:
             console.print(
-                f"Other machines can reach it at {host.host}; the address holds the only key.", soft_wrap=True
+                f"From other machines: {host.elsewhere}: the address holds the only key.",
+                highlight=False,
+                soft_wrap=True,
             )
         if browser:
             threading.Thread(target=webbrowser.open, args=(host.address,), daemon=True).start()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,15 @@ from timesurf.live.show import Show
 from timesurf.network import Network
 
 _MOST_POINTS = 2000  # per message
+_HELD_OUT = "The held-out data"
+Fit = Callable[[Recordings, Network, str], Recordings]
+
+
+def _as_they_are(recordings: Recordings, network: Network, name: str) -> Recordings:
+    """Recordings that are on a network's field already."""
+    if (recordings.field, recordings.polarities) != (network.field, network.polarities):
+        raise SettingError(f"This network does not fit {name}, which is {recordings!r}.")
+    return recordings
 
 
 class Acts:
@@ -31,6 +41,9 @@ class Acts:
         Where "save" writes the model.
     held_out : Recordings, optional
         What the network is scored on, before and after it was taught.
+    fit : callable, optional
+        Makes of recordings, a network and a name what the network takes, or raises SettingError; None: recordings are
+        on the network's field.
 
     """
 
@@ -40,11 +53,17 @@ class Acts:
         files: dict[str, Recordings] | None = None,
         out: Path | None = None,
         held_out: Recordings | None = None,
+        fit: Fit = _as_they_are,
     ) -> None:
-        self.show, self.files, self.out, self.held_out = show, files or {}, out, held_out
+        self.show, self.out, self._fit = show, out, fit
+        self._given, self._given_held_out = files or {}, held_out
+        network = show.session.network
+        self.files = {name: fit(recordings, network, name) for name, recordings in self._given.items()}
+        self.held_out = None if held_out is None else fit(held_out, network, _HELD_OUT)
         self.score: dict[str, Any] | None = None
         self._scorer = ThreadPoolExecutor(1, "timesurf score")
-        self._scored = 0
+        self._scored: tuple[Any, int] = None, 0  # the view, which is new with each model, and its version
+        self._scoring: Future[None] | None = None
         self.playing: str | None = None
         if self.files and show.camera is None:
             self.playing = next(iter(self.files))
@@ -60,18 +79,21 @@ class Acts:
             "label": None if played.label is None else str(played.label),
             "paused": played.paused,
             "loop": played.loop,
+            "ended": played.ended,
             "speed": played.speed,
             "progress": round(played.progress, 3),
         }
         source = "file" if played else "camera" if show.camera is not None else "draw"
         camera = show.camera
-        if show.view.version != self._scored and self.held_out is not None:
-            self._scored = show.view.version
-            self._scorer.submit(self._score, show.view.network)
+        self._score_again()
         return {
             "source": source,
             "ended": bool(camera is not None and camera.ended and not played),
-            "lost": int(getattr(camera, "dropped", 0)),
+            "dropped": int(getattr(camera, "dropped", 0)),
+            "lost": int(getattr(camera, "lost", None) or 0),
+            "waiting": int(getattr(camera, "waiting", 0)),
+            "behind_s": round(show.behind(), 3),
+            "drift": show.watch.text,
             "label": None if show.label is None else str(show.label),
             "adapt": show.session.adapts,
             "undo": show.undoable,
@@ -85,10 +107,19 @@ class Acts:
             "score": self.score,
         }
 
-    def _score(self, network: Network) -> None:
+    def _score_again(self) -> None:
+        """Score the network if it has changed, one at a time: one that learns all the time changes often."""
+        view, (scored, version) = self.show.view, self._scored
+        if self.held_out is None or (view, view.version) == (scored, version):
+            return
+        if self._scoring is None or self._scoring.done():
+            self._scored = view, view.version
+            self._scoring = self._scorer.submit(self._score, view.network, view is not scored)
+
+    def _score(self, network: Network, first: bool = False) -> None:
         """Compare the network with how it began; in a thread of its own."""
         now = self._score_of(network)
-        self.score = {"before": self.score["before"] if self.score else now, "now": now}
+        self.score = {"before": now if first or not self.score else self.score["before"], "now": now}
 
     def _score_of(self, network: Network) -> float | None:
         """Recording accuracy on what was held out, of the classes that the network has."""
@@ -119,11 +150,22 @@ class Acts:
         """Write the model to the path that was given."""
         if self.out is None:
             raise SettingError("No path was given (--out): download the model.")
-        await self.write(self.out)
+        network = await self._ask(self._to_save)
+        try:
+            await asyncio.to_thread(network.save, self.out)
+        except BaseException:
+            self.show.learned = True
+            raise
         return f"Saved to {self.out}"
 
+    def _to_save(self) -> Network:
+        """The network; what is learned from here on is not saved."""
+        network = self.show.taught()
+        self.show.learned = False
+        return network
+
     async def write(self, path: Path) -> None:
-        """Write the model, or what was recorded."""
+        """Write the model, or what was recorded, for a page to download."""
         if path.suffix == ".npz":
             network = self.show.session.network
             record = self.show.recorder.recordings
@@ -132,7 +174,6 @@ class Acts:
             return
         network = await self._ask(self.show.taught)
         await asyncio.to_thread(network.save, path)
-        self.show.learned = False
 
     async def load(self, held: bytes) -> str:
         """Continue with the model of a file that the page sends; everything in it is checked."""
@@ -144,12 +185,22 @@ class Acts:
             raise SettingError(
                 f"This network has a field of {len(network.field)} dimensions: a page shows at most two."
             )
-        for name, recordings in self.files.items():
-            if (recordings.field, recordings.polarities) != (network.field, network.polarities):
-                raise SettingError(f"This network does not fit {name}, which is {recordings!r}.")
-        await self._ask(lambda: self.show.begin(network))
-        self.held_out = None if self.held_out is None or self.held_out.field != network.field else self.held_out
+        fitted = await asyncio.to_thread(
+            lambda: {name: self._fit(recordings, network, name) for name, recordings in self._given.items()}
+        )
+        await self._ask(lambda: self._begin(network, fitted))
         return "Loaded."
+
+    def _begin(self, network: Network, files: dict[str, Recordings]) -> None:
+        """Continue with another network, and what it takes of the files."""
+        self.show.begin(network)
+        self.files, self.held_out, self.score = files, None, None
+        with suppress(SettingError):  # of another field: there is no score
+            if self._given_held_out is not None:
+                self.held_out = self._fit(self._given_held_out, network, _HELD_OUT)
+        if self.show.playback is not None and self.playing is not None:
+            self.show.playback.recordings = files[self.playing]
+            self.show.playback.next(0)
 
     def nobody(self) -> None:
         """The last page has gone: nothing is taught any more."""

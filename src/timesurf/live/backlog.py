@@ -57,11 +57,12 @@ class Backlog:
         self.events, self.if_behind = events, if_behind
         self.taken = self.dropped = self.waiting = 0  # events
         self.newest: Any = None
+        self._packets = packets
         self._queue: deque[Any] = deque()
         self._changed = threading.Condition()
         self._closed = self._ended = False
         self._error: BaseException | None = None
-        self._reader = threading.Thread(target=self._read, args=(packets,), daemon=True, name="timesurf backlog")
+        self._reader = threading.Thread(target=self._read, daemon=True, name="timesurf backlog")
 
     def __enter__(self) -> Backlog:
         self._reader.start()
@@ -105,9 +106,15 @@ class Backlog:
             self._changed.notify_all()
         return packet
 
-    def _read(self, packets: Iterable[Any]) -> None:
+    @property
+    def lost(self) -> int | None:
+        """Datagrams that the system discarded before the source could read them; None where it does not count them."""
+        lost: int | None = getattr(self._packets, "lost", None)
+        return lost
+
+    def _read(self) -> None:
         try:
-            for packet in packets:
+            for packet in self._packets:
                 if not len(packet):
                     continue
                 with self._changed:

@@ -11,6 +11,7 @@ import hmac
 import json
 import logging
 import secrets
+import socket
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,6 +25,8 @@ from urllib.parse import parse_qs, urlsplit
 from timesurf.errors import MissingEngineError, SettingError, TimesurfError
 from timesurf.live.acts import Acts
 
+LOCAL = ("127.0.0.1", "localhost", "::1")
+_ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # all addresses of this machine, and the one that it has for itself
 FRAMES = 30  # per second
 LARGEST = 64 << 20  # bytes of a model that a page sends
 LONGEST = 1 << 16  # bytes of any other message
@@ -50,6 +53,17 @@ def _quiet() -> logging.Logger:
     log = logging.getLogger("timesurf.live.host")
     log.setLevel(logging.CRITICAL)
     return log
+
+
+def _own_address(host: str) -> str:
+    """An address of this machine for others: that of a socket that would send to one of them, and does not."""
+    family, there = (socket.AF_INET6, "2001:db8::1") if ":" in host else (socket.AF_INET, "192.0.2.1")
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as one:
+            one.connect((there, 9))
+            return str(one.getsockname()[0])
+    except OSError:
+        return socket.gethostname()
 
 
 class Host:
@@ -79,13 +93,24 @@ class Host:
         self.frames = 0
         self._pages: list[Any] = []  # connections; the first acts
         self._allowance: dict[Any, tuple[float, float]] = {}
+        self._skipped: dict[Any, int] = {}  # frames that were left out for a page that is slow
+        self._told: dict[Any, int] = {}  # how many of them it knows of
         self._version = 0
 
     @property
     def address(self) -> str:
-        """Of the page, with the token."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}/?token={self.token}"
+        """Of the page, with the token, for this machine."""
+        return self._address(_ANY.get(self.host, self.host))
+
+    @property
+    def elsewhere(self) -> str | None:
+        """The same for other machines; None if they cannot reach it."""
+        if self.host in LOCAL:
+            return None
+        return self._address(_own_address(self.host) if self.host in _ANY else self.host)
+
+    def _address(self, host: str) -> str:
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/?token={self.token}"
 
     async def serve(self, stop: asyncio.Event, ready: Callable[[], None] = lambda: None) -> None:
         """Serve pages until `stop` is set."""
@@ -128,8 +153,13 @@ class Host:
         frame = await asyncio.to_thread(view.frame, self.acts.state())
         self.frames += 1
         for page in self._pages:
-            if page.transport.get_write_buffer_size() < _BEHIND:
-                self._send(page, frame)
+            if page.transport.get_write_buffer_size() >= _BEHIND:
+                self._skipped[page] += 1
+                continue
+            if self._told[page] != self._skipped[page]:
+                self._told[page] = self._skipped[page]
+                self._send(page, json.dumps({"skipped": self._skipped[page]}))
+            self._send(page, frame)
 
     def _send(self, page: Any, message: bytes | str) -> None:
         """Send without waiting."""
@@ -146,9 +176,7 @@ class Host:
     def _refusal(self, request: Any) -> str | None:
         """Why a request is refused."""
         host = request.headers.get("Host", "")
-        names = (
-            {self.host, "127.0.0.1", "localhost", "[::1]"} if self.host in ("127.0.0.1", "localhost", "::1") else None
-        )
+        names = {self.host, "127.0.0.1", "localhost", "[::1]"} if self.host in LOCAL else None
         if names is not None and host not in {f"{name}:{self.port}" for name in names}:
             return "this server answers to its own name only"
         origin = request.headers.get("Origin")
@@ -211,7 +239,10 @@ class Host:
         if len(self._pages) >= _MOST_PAGES:
             await page.close(1013, "too many pages")
             return
+        if not self._pages:
+            self.acts.show.view.look()
         self._pages.append(page)
+        self._skipped[page] = self._told[page] = 0
         self._allowance[page] = (float(PER_SECOND), time.monotonic())
         try:
             self._send(page, json.dumps({"network": self.acts.show.view.about(), "acts": page is self._pages[0]}))
@@ -225,7 +256,7 @@ class Host:
             pass
         finally:
             self._pages.remove(page)
-            del self._allowance[page]
+            del self._allowance[page], self._skipped[page], self._told[page]
             if self._pages:
                 self._send(self._pages[0], json.dumps({"acts": True}))
             else:

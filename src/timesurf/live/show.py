@@ -11,25 +11,29 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.errors import EventError
+from timesurf.errors import DivergedError, EventError
 from timesurf.events import Recordings
 from timesurf.live.pad import Pad
 from timesurf.live.playback import Playback
 from timesurf.live.recorder import Recorder
 from timesurf.live.session import Session
 from timesurf.live.view import View
+from timesurf.live.watch import Watch
 from timesurf.network import Network
 
 Array = NDArray[Any]
+Prepare = Callable[[Array], Array]
 _IDLE = 0.004  # s between two looks at a source that has nothing
 _LOOK = {"saccades": 0.55, "edges": 0.04}  # s from one look at a drawing to the next; the first takes 0.3 s
 _PAUSE = 1_000_000  # us of the stream between recordings, so that each begins with an empty memory
 _MARKS = 120
+_REFRESH = 2.0  # s from one picture of what is learned all the time to the next
 _PACE = (
     10.0  # of the delta rule while people teach: they show a thing a few times, not for hours (benchmarks/teaching.py)
 )
@@ -58,6 +62,8 @@ class Show:
     rehearsal : Recordings, optional
         Labelled recordings of the classes that the network knows. After something was taught, one of each other class
         is shown to it as well, so that it does not forget them.
+    preparing : callable, optional
+        What the camera's packets go through, for a network: a function from packet to packet, or None.
 
     Attributes
     ----------
@@ -69,14 +75,19 @@ class Show:
     """
 
     def __init__(
-        self, network: Network, source: Source | None = None, *, rehearsal: Recordings | None = None, **session: Any
+        self,
+        network: Network,
+        source: Source | None = None,
+        *,
+        rehearsal: Recordings | None = None,
+        preparing: Callable[[Network], Prepare | None] = lambda _: None,
+        **session: Any,
     ) -> None:
-        self.camera, self.rehearsal = source, rehearsal
+        self.camera, self.rehearsal, self._preparing = source, rehearsal, preparing
         self.playback: Playback | None = None
         self.pad: Pad | None = None
         self.recorder, self._how = Recorder(), session
         self.error: BaseException | None = None
-        self.learned = False  # something that was not saved yet
         self._asked: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._stop = threading.Event()
         self._turn = 0
@@ -84,16 +95,20 @@ class Show:
         self._thread = threading.Thread(target=self._work, daemon=True, name="timesurf live")
 
     def begin(self, network: Network) -> None:
-        """Continue with another network."""
+        """Continue with another network; what was taught and not saved is gone."""
+        prepare = self._preparing(network)  # refuses a network that the camera does not fit
         quick = network.rule.scaled(_PACE) if network.rule.last == "delta" and self.rehearsal is not None else None
         how = {"vote_tau": "200 ms", "on_jump": "restart", "teach": quick, **self._how}
-        self.session = Session(network, **how, marks=_MARKS, recent="1 s")
+        self.session, self._prepare = Session(network, **how, marks=_MARKS, recent="1 s"), prepare
+        self.learned = False  # something that was not saved yet
+        self.watch, self._refreshed = Watch(self.session), 0.0
         drawn = self.pad.strokes if self.pad is not None else []
         self.pad = Pad(network.field, network.polarities) if len(network.field) == 2 else None
         if self.pad is not None:
             self.pad.strokes = drawn
         self.label: Any = None
         self._before: list[int] = []  # changes of the session before each of those that people made
+        self._forgotten = 0  # changes that can no longer be undone
         self._later, self._started = 0, time.perf_counter()  # us: when the next recording begins
         self._shift: int | None = 0  # us from the clock of the source to the session's; None: as `_later` says
         self._look: tuple[Array, float, int] | None = None  # events of a look, when it began, how many were taken
@@ -151,8 +166,16 @@ class Show:
             packet = self.camera.poll(0.02)
             if packet is None and self.camera.ended:
                 time.sleep(_IDLE)
-            return None if packet is None else self._shifted(packet)
+            return None if packet is None else self._shifted(self._prepared(packet))
         return self._drawn()
+
+    def _prepared(self, packet: Array) -> Array:
+        """A packet of the camera as the network takes it; empty if it is not valid."""
+        try:
+            return packet if self._prepare is None else self._prepare(packet)
+        except EventError as error:
+            self.view.refuse(str(error))
+            return packet[:0]
 
     def _shifted(self, packet: Array) -> Array:
         """Events of a recording, after all that came before."""
@@ -201,9 +224,12 @@ class Show:
             self.view.refuse(str(error))
             return
         self.view.add(packet, decision, session, time.perf_counter() - began)
+        if self.playback is not None or self.camera is not None:  # a drawing changes whenever somebody draws
+            self.watch.update(decision)
         self.recorder.add(packet, self.label)
         if self.label is not None or session.adapts:
             self.learned = True
+            self._refresh()
 
     def _fitting(self, packet: Array) -> Array:
         if self.session.network.polarities == 1 and "p" in (packet.dtype.names or ()):
@@ -218,7 +244,7 @@ class Show:
 
     def play(self, recordings: Recordings | None) -> None:
         """Show recordings; None: the camera, or the drawing pad."""
-        self.playback = None if recordings is None else Playback(recordings)
+        self.playback, self.watch = None if recordings is None else Playback(recordings), Watch(self.session)
         self._new_recording()
 
     def clear(self) -> None:
@@ -288,8 +314,9 @@ class Show:
     def undo(self) -> None:
         """Go back to before what was taught last."""
         self.teach(None)
-        if not self._before:
-            raise EventError("There is nothing to undo.")
+        if not self.undoable:
+            raise EventError("There is nothing to undo, or it was too many changes ago.")
+        self._forgotten = self._oldest
         if changes := self.session.changes - self._before.pop():
             self.session.undo(changes)
         self._changed()
@@ -297,17 +324,39 @@ class Show:
     @property
     def undoable(self) -> int:
         """How many changes that people made can be undone."""
-        return len(self._before)
+        return sum(before >= self._oldest for before in list(self._before))
+
+    @property
+    def _oldest(self) -> int:
+        """The fewest changes that undoing can lead back to: a session remembers the latest ones only."""
+        return max(self._forgotten, self.session.changes - _MARKS)
 
     def adapt(self, on: bool) -> None:
         """Whether to learn without labels."""
         self.session.cut()
         self.session.adapts = bool(on)
+        self._refreshed = 0.0
+        self._refresh()
 
     def taught(self) -> Network:
         """The network with what it has learned."""
         return self.session.adapted()
 
+    def behind(self) -> float:
+        """How far the camera is ahead of what was run, s."""
+        newest = getattr(self.camera, "newest", None)
+        if newest is None or self.playback is not None or self.session.latest < 0:
+            return 0.0
+        return max(int(newest["t"][-1]) + (self._shift or 0) - self.session.latest, 0) / 1e6
+
     def _changed(self) -> None:
         self.learned = True
         self.view.show(self.session.adapted())
+
+    def _refresh(self) -> None:
+        """Show what is learned all the time, now and then; of what has diverged there is no picture."""
+        now = time.perf_counter()
+        if now - self._refreshed >= _REFRESH:
+            self._refreshed = now
+            with suppress(DivergedError):
+                self.view.show(self.session.adapted())

@@ -69,6 +69,11 @@ class View:
             self.recordings, self.previous = self.recordings + 1, self.decision
         self.began, self.sure, self._since, self.decision, self.confidence = -1, None, None, None, 0.0
 
+    def look(self) -> None:
+        """Somebody begins to look: what came while nobody did is not missing from the picture."""
+        self._fresh.clear()
+        self._drawn = self._added
+
     def refuse(self, reason: str) -> None:
         """A packet was refused."""
         self.refused, self.reason = self.refused + 1, reason
@@ -154,7 +159,8 @@ class View:
             "n": len(new),
             "layers": winners.shape[1],
             "events": self.events,
-            "t": 0 if session is None else session.latest,
+            "stream_s": 0 if session is None else (session.latest - session.first) / 1e6,
+            "restarts": 0 if session is None else session.restarts,
             "kept": [] if session is None else [round(float(share), 4) for share in session.kept],
             "S": 0.0 if latest is None or not len(latest.S) else round(float(latest.S.mean()), 3),
             "shares": [round(float(share), 4) for share in self.probabilities],

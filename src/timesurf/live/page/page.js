@@ -3,7 +3,7 @@
 
 const $ = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.search).get("token") || "";
-let socket = null, network = null, state = {}, acting = false, asked = 0, holding = null, frames = 0;
+let socket = null, network = null, state = {}, acting = false, asked = 0, holding = null, frames = 0, skipped = 0, told = "";
 let field = null, layers = [], rows = [], drawing = false, stroke = [], fresh = true, strokes = [];
 const evidence = new Evidence($("evidence"));
 const waiting = new Map();
@@ -30,6 +30,7 @@ function hear(message) {
     document.body.classList.toggle("viewer", !acting);
   }
   if (message.network) meet(message.network);
+  if ("skipped" in message) skipped = message.skipped;
   if ("done" in message) {
     if (message.wrong) say(message.wrong, true);
     else if (message.says) say(message.says);
@@ -44,10 +45,17 @@ function say(text, wrong = false) {
   $("says").classList.toggle("wrong", wrong);
 }
 
+// What of a network the page is built from; its units' pictures may change at any time, also while a class is held.
+const plan = (about) => JSON.stringify([about.field, about.classes, about.last, about.hidden.map(({ kind, shape, units, pictures }) => [kind, shape, units, pictures.length])]);
+
 // A network that is new, or has changed.
 function meet(about) {
-  const same = network && network.field.join() === about.field.join();
+  const same = network && network.field.join() === about.field.join(), learned = network && plan(network) === plan(about);
   network = about;
+  if (learned) {
+    layers.forEach((layer, k) => { layer.grid.pictures = about.hidden[k].pictures; });
+    return;
+  }
   if (!same) field = new Fading($("events"), about.field[0], about.field[1] || 8);
   layers = [];
   $("layers").replaceChildren();
@@ -167,6 +175,11 @@ function paint() {
 function figures() {
   if (!("rate" in state)) return;
   $("rate").textContent = short(state.rate);
+  $("total").textContent = short(state.events);
+  $("stream").textContent = `${state.stream_s.toFixed(1)} s`;
+  $("late").hidden = state.source !== "camera";
+  $("behind").textContent = `${state.behind_s.toFixed(3)} s${state.waiting ? ` (${short(state.waiting)} wait)` : ""}`;
+  $("packet").textContent = state.rate ? `${state.packet_ms.toFixed(1)} ms` : "–";
   $("kept").textContent = state.kept.map((share) => `${Math.round(100 * share)} %`).join("  ");
   $("latency").textContent = state.rate ? `${state.per_event_us.toFixed(1)} µs` : "–";
   $("S").textContent = state.S.toFixed(2);
@@ -194,6 +207,23 @@ function figures() {
   tools();
 }
 
+// What does not go as it should, one line each; once per second, for those who have it read to them.
+function notices() {
+  if (!("rate" in state)) return;
+  const lines = [
+    [state.drift, `drift: ${state.drift}${state.adapt ? ", adapting" : ""}`],
+    [state.not_drawn, `${short(state.not_drawn)} events not drawn: the picture has room for fewer; the network takes all`],
+    [skipped, `${short(skipped)} frames skipped: this page or its connection is slow`],
+    [state.dropped, `${short(state.dropped)} events dropped: the stream is faster than this machine`],
+    [state.lost, `${short(state.lost)} datagrams lost: the system had no room for them`],
+    [state.refused, `${short(state.refused)} packets refused, the latest: ${state.reason}`],
+    [state.restarts, `${short(state.restarts)} restarts: the clock of the stream has jumped`],
+  ].filter(([there]) => there).map(([, text]) => text);
+  if (lines.join("\n") === told) return;
+  told = lines.join("\n");
+  $("notices").replaceChildren(...lines.map((text) => { const item = document.createElement("li"); item.textContent = text; return item; }));
+}
+
 function tools() {
   const played = state.playback, drawn = state.source === "draw";
   $("draw-tools").hidden = !drawn;
@@ -209,12 +239,11 @@ function tools() {
   if (drawn && state.look && document.activeElement !== $("look")) $("look").value = state.look;
   if (played) {
     $("pause").setAttribute("aria-pressed", played.paused);
-    $("recording").textContent = `recording ${played.number} of ${played.of}${played.label === null ? "" : `, label ${played.label}`}`;
+    $("recording").textContent = `recording ${played.number} of ${played.of}${played.label === null ? "" : `, label ${played.label}`}${played.ended ? ", the end" : ""}`;
     $("progress").value = played.progress;
     $("loop").checked = played.loop;
   }
   if (state.ended && !$("says").textContent) say("The camera has stopped. What was learned is still here: save or download it.");
-  else if (state.refused && !$("says").textContent) say(`packets refused: ${short(state.refused)}, the latest: ${state.reason}`, true);
 }
 
 // Drawing
@@ -293,7 +322,8 @@ $("add").addEventListener("submit", (event) => {
 $("load").addEventListener("click", () => $("file").click());
 $("file").addEventListener("change", async () => {
   const file = $("file").files[0];
-  if (file && acting) socket.send(await file.arrayBuffer());
+  const lost = "What was taught and not saved is lost if another model is loaded. Load it?";
+  if (file && acting && (!state.unsaved || confirm(lost))) socket.send(await file.arrayBuffer());
   $("file").value = "";
 });
 
@@ -323,6 +353,6 @@ addEventListener("keydown", (event) => {
 });
 addEventListener("keyup", (event) => { const name = nameOfKey(event.key); if (name !== null) release(name); });
 addEventListener("blur", () => { if (holding !== null) release(holding); });
-setInterval(() => { $("fps").textContent = frames; frames = 0; }, 1000);
+setInterval(() => { $("fps").textContent = frames; frames = 0; notices(); }, 1000);
 connect();
 paint();
