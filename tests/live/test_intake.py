@@ -66,6 +66,32 @@ def test_events_that_were_sent_one_by_one_are_refused_one_by_one(network):
     assert refusals.count == 1
 
 
+def test_events_of_a_refused_packet_go_through_filters_once(network):
+    packet, seen = at(*range(10, 20)), []
+    packet["x"][4] = 99
+    session, refusals = Session(network), Refusals()
+
+    def prepare(some):
+        seen.extend(some["t"].tolist())
+        return some[some["t"] != 12]
+
+    list(decisions(session, [packet], refusals, one_by_one=True, prepare=prepare))
+    assert seen == list(range(10, 20))
+    assert (session.events, refusals.count) == (8, 1)
+
+
+def test_events_that_filters_refuse_are_refused_one_by_one(network):
+    session, refusals = Session(network), Refusals()
+
+    def prepare(some):
+        if (some["t"] == 12).any():
+            raise EventError("off the sensor")
+        return some
+
+    list(decisions(session, [at(*range(10, 20))], refusals, one_by_one=True, prepare=prepare))
+    assert (session.events, refusals.count, refusals.reason) == (9, 1, "off the sensor")
+
+
 # ---------------------------------------------------------------------- jumps in time
 
 

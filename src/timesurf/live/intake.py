@@ -86,15 +86,18 @@ def decisions(
     'event 0 of the packet: x = 8 is off the field (0 to 7) of the network. Crop the events, or train ...'
 
     """
-    for packet in packets:
+    for whole in packets:
+        packet, later = whole, prepare  # filters that remember must not see an event twice
         try:
-            decision = _taken(session, packet if prepare is None else prepare(packet), label())
+            if prepare is not None:
+                packet, later = prepare(whole), None
+            decision = _taken(session, packet, label())
         except EventError as error:
-            if not one_by_one or len(packet) == 1:
+            if not one_by_one or len(packet) <= 1:
                 refusals.add(str(error))
             else:
-                events = (packet[i : i + 1] for i in range(len(packet)))
-                yield from decisions(session, events, refusals, prepare=prepare, label=label)
+                events = [packet[i : i + 1] for i in range(len(packet))]
+                yield from decisions(session, events, refusals, prepare=later, label=label)
         else:
             yield decision
 
