@@ -28,7 +28,7 @@ class Case:
 def neurons(draw, dimensions, last=False):
     times = st.sampled_from([1.0, 7.5, 40.0, 300.0])
     about = {name: draw(times) for name in ("tau", "trace_tau", "feedback_tau")}
-    about |= {"refractory": draw(st.sampled_from([0.0, 0.0, 5.0, 60.0])), "inhibition": draw(st.floats(0, 0.6))}
+    about |= {"refractory": draw(st.sampled_from([0.0, 0.0, 0.0, 5.0, 60.0])), "inhibition": draw(st.floats(0, 0.6))}
     about["reset"] = draw(st.sampled_from(["zero", "subtract"]))
     if last:
         return Neurons(**about)
@@ -44,12 +44,12 @@ def cases(draw):
     hidden = [draw(neurons(len(field))) for _ in range(draw(st.integers(0, 2)))]
     stages = stack([*hidden, draw(neurons(len(field), last=True))], field, polarities, classes)
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    weights = [rng.normal(0.3, 0.5, (stage.units, *stage.shape)) for stage in stages]
+    weights = [rng.normal(0.5, 0.4, (stage.units, *stage.shape)) for stage in stages]
     weights = [w / np.sqrt((w**2).reshape(len(w), -1).sum(1)).reshape(-1, *(1,) * (w.ndim - 1)) for w in weights]
-    thresholds = [rng.uniform(0.02, 0.6, stage.units) if rng.random() < 0.8 else np.full(stage.units, -np.inf)
+    thresholds = [rng.uniform(0.01, 0.3, stage.units) if rng.random() < 0.8 else np.full(stage.units, -np.inf)
                   for stage in stages]  # fmt: skip
     frozen = [rng.random(stage.units) < 0.2 for stage in stages]
-    recordings = draw(streams(field, polarities, most_events=40))
+    recordings = draw(streams(field, polarities, most_events=150).filter(lambda some: len(some.t) >= 30))
     batch = pack(recordings, rng.integers(-1, classes, len(recordings)))
     rates = dict(zip(("alpha", "beta", "gamma", "delta", "d"), rng.uniform(0.01, 0.3, 5), strict=True))
     return Case(
@@ -63,30 +63,50 @@ def assert_same_counts(found, expected):
     np.testing.assert_array_equal(found.votes, expected.votes)
 
 
-@QUICK
-@given(case=cases())
-def test_same_spikes_and_nothing_learned(case):
-    before = case.parameters.copy()
-    assert_same_counts(
-        cpu.run(case.stages, case.parameters, case.batch), reference.run(case.stages, case.parameters, case.batch)
-    )
-    assert case.parameters.same(before)
+def assert_most_fired(outputs):
+    """Silent cases prove little; of 40 cases 31 to 40 have five output spikes and more (ten seeds of hypothesis)."""
+    assert np.mean(np.array(outputs) >= 5) > 0.6
 
 
-@QUICK
-@given(case=cases())
-def test_same_learning(case):
-    mine, theirs = case.parameters.copy(), case.parameters.copy()
-    found, expected = (
-        engine.run(case.stages, p, case.batch, case.rule) for engine, p in ((cpu, mine), (reference, theirs))
-    )
-    assert_same_counts(found, expected)
-    for ours, right, before in zip(mine, theirs, case.parameters, strict=True):
-        np.testing.assert_allclose(ours.centroids, right.centroids, **EXACT)
-        np.testing.assert_allclose(ours.thresholds, right.thresholds, **EXACT)
-        frozen = before.frozen
-        assert ours.centroids[frozen].tobytes() == before.centroids[frozen].tobytes()
-        assert ours.thresholds[frozen].tobytes() == before.thresholds[frozen].tobytes()
+def test_same_spikes_and_nothing_learned():
+    outputs = []
+
+    @QUICK
+    @given(case=cases())
+    def check(case):
+        before = case.parameters.copy()
+        found = cpu.run(case.stages, case.parameters, case.batch)
+        assert_same_counts(found, reference.run(case.stages, case.parameters, case.batch))
+        assert case.parameters.same(before)
+        outputs.append(found.votes.sum())
+
+    check()
+    assert_most_fired(outputs)
+
+
+def test_same_learning():
+    outputs, changed = [], []
+
+    @QUICK
+    @given(case=cases())
+    def check(case):
+        mine, theirs = case.parameters.copy(), case.parameters.copy()
+        found, expected = (
+            engine.run(case.stages, p, case.batch, case.rule) for engine, p in ((cpu, mine), (reference, theirs))
+        )
+        assert_same_counts(found, expected)
+        for ours, right, before in zip(mine, theirs, case.parameters, strict=True):
+            np.testing.assert_allclose(ours.centroids, right.centroids, **EXACT)
+            np.testing.assert_allclose(ours.thresholds, right.thresholds, **EXACT)
+            frozen = before.frozen
+            assert ours.centroids[frozen].tobytes() == before.centroids[frozen].tobytes()
+            assert ours.thresholds[frozen].tobytes() == before.thresholds[frozen].tobytes()
+        outputs.append(found.votes.sum())
+        changed.append(not theirs.same(case.parameters))
+
+    check()
+    assert_most_fired(outputs)
+    assert np.mean(changed) > 0.5  # 27 to 40 of 40
 
 
 @QUICK
