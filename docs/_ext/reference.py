@@ -1,6 +1,7 @@
-"""Write `reference.rst`: which modules the reference shows, by room. Sphinx makes one page per module from it.
+"""Write `reference.rst`: which modules are public, by room. Sphinx makes one page per module from it.
 
-A module that only its neighbours call has no page. One that needs a package which is not installed is left out.
+A module that only its neighbours call has no page, nor has one that only commands run (`paper`, `bench`). One that
+needs a package which is not installed is left out.
 """
 
 import importlib
@@ -18,33 +19,29 @@ ROOMS = {  # "room.*" stands for every module of a room
         "io.*", "datasets.*",
     ),
     "The network and the rule": (
-        "layers", "rule", "network", "predicting", "inference", "estimator", "presets", "modelfile",
+        "layers", "rule", "network", "predicting", "estimator", "presets", "modelfile",
     ),
     "Learning": (
         "learning.start", "learning.split", "learning.schedule", "learning.trainer", "learning.checkpoints",
-        "learning.adapt", "learning.grow", "learning.together", "learning.law", "learning.probe", "learning.rhythm",
-        "learning.sparsity",
+        "learning.adapt", "learning.grow", "learning.together", "learning.law", "learning.sparsity",
     ),
     "Integrate-and-fire neurons": (
         "spiking", "spiking.layers", "spiking.rule", "spiking.start", "spiking.network", "spiking.nir",
-        "spiking.reference", "spiking.cpu",
     ),
     "Search": ("search", "search.space"),
     "Live streams": (
         "live.session", "live.early", "live.backlog", "live.one_by_one", "live.watch", "live.drift", "live.log",
+        "live.pad",
     ),
     "Export to C": ("export", "export.check", "export.compiled", "export.model"),
     "Decisions, figures and pictures": ("metrics", "calibration", "results.*", "plots", "report"),
-    "Engines": (
-        "engines", "engines.reference", "engines.cpu.engine", "engines.cuda.engine", "engines.dask.workers",
-        "engines.dask.cluster",
-    ),
+    "Engines": ("engines", "engines.dask.workers", "engines.dask.cluster"),
     "Files and addresses": ("storage.remote",),
-    "The paper's tables, other methods and measurements": ("paper.*", "baselines.*", "bench.*"),
+    "Other methods": ("baselines.*",),
     "Errors": ("errors",),
 }  # fmt: skip
 INSIDE = (  # modules of these rooms that only their neighbours call
-    "bench.workloads", "datasets.exposure", "datasets.exposure_cuda", "io.aedat2", "io.aedat3",
+    "datasets.exposure", "datasets.exposure_cuda", "io.aedat2", "io.aedat3",
     "io.aedat4", "io.clock", "io.csv", "io.dat", "io.evt3", "io.faery_files", "io.hdf5", "io.nas", "io.ros",
     "results.machine",
 )  # fmt: skip
@@ -54,8 +51,8 @@ def write(folder):
     """Write `reference.rst` into this folder, unless it is there already with the same text."""
     lines = [
         "Reference", "=========", "",
-        "Every public name, from the docstrings of the code. What needs a GPU or PyTorch is listed where that is",
-        "installed. Terms are explained in the :doc:`glossary`.", "",
+        "Every public name, from the docstrings of the code. What needs PyTorch is listed where that is installed.",
+        "Terms are explained in the :doc:`glossary`.", "",
         "Most used", "---------", "",
         "These names can be imported from ``timesurf`` itself.", "",
         ".. autosummary::", "   :nosignatures:", "",

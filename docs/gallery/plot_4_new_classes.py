@@ -1,6 +1,6 @@
 """
-Adding classes without forgetting
-=================================
+Adding classes
+==============
 
 A network that distinguishes ``/`` from ``x`` learns two more sentences, with ``p`` and ``o``. ``extend`` adds units and
 classes and freezes the existing units. No recording of the first task is used again.
@@ -13,13 +13,14 @@ import numpy as np
 
 from timesurf import plots
 from timesurf.datasets import sentences
-from timesurf.paper.table2 import PRESET
+from timesurf.presets import SENTENCES
 
 old, new = (sentences.make(400, seed=6, sentences=task) for task in (sentences.TASK1, sentences.TASK2))
 old_test, new_test = (sentences.make(200, seed=7, sentences=task) for task in (sentences.TASK1, sentences.TASK2))
 
-# the preset of the benchmark with 1.5 times its rates, so that 400 recordings are enough here
-preset = replace(PRESET, rule=PRESET.rule.scaled(1.5))
+# upper layers see the current event alone; 1.5 times the preset's rates, so that 400 recordings are enough here
+layers = (SENTENCES.layers[0], *(replace(layer, tau="0.3 us") for layer in SENTENCES.layers[1:]))
+preset = replace(SENTENCES, layers=layers, rule=SENTENCES.rule.scaled(1.5))
 network = preset.network(old, sentences.TASK1, seed=0).fit(old, **preset.training())
 before = network.evaluate(old_test)
 print(network)

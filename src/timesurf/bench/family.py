@@ -7,8 +7,8 @@ about.
 =================  ================================================================================
 method             what it is
 =================  ================================================================================
-``default``        Sup3r's network as `timesurf train` chooses it from the data
-``preset``         Sup3r with the paper's preset: for sentences on their field, for digits elsewhere
+``default``        timesurf's default network, which `timesurf train` chooses from the data
+``preset``         the paper's network: its preset for sentences on their field, for digits elsewhere
 ``hots``           HOTS with k-means: the units of the default's hidden layer
 ``hots_places``    the same, counted at each of the places that the default's last layer sees
 ``cosine``         HOTS with k-means by the cosine in place of the distance
@@ -331,10 +331,12 @@ def ahead(
 
     Parameters
     ----------
-    rows, per_class
+    rows
         As in `summary`.
     method, control : str
         Of `METHODS`.
+    per_class
+        As in `summary`.
 
     Returns
     -------

@@ -93,10 +93,12 @@ def surface(network: Network, recording: Recordings, event: int, layer: int = 0,
 
     Parameters
     ----------
-    network, recording, layer, ax
+    network, recording
         As for `kept`.
     event : int
         Number of the event in the recording, from 0.
+    layer, ax
+        As for `kept`.
 
     Raises
     ------

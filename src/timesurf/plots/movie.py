@@ -47,10 +47,12 @@ def animate(
 
     Parameters
     ----------
-    network, recording, layer
+    network, recording
         As for `plots.kept`.
     path : str or Path
         A .gif, or an .mp4 where ffmpeg is installed.
+    layer
+        As for `plots.kept`.
     seconds : float
         Playing time.
     fps : float

@@ -74,11 +74,13 @@ def centroids(network: Network, layer: int = 0, *, back_to_pixels: bool = False,
 
     Parameters
     ----------
-    network, layer, ax
+    network, layer
         As for `plots.kept`.
     back_to_pixels : bool
         Draw a unit of an upper layer as what it responds to in the input: the centroids of the layer below, each at the
         place where the unit expects it and weighted accordingly, and so on down; the brightest pixel of a unit is 1.
+    ax
+        As for `plots.kept`.
 
     """
     k = layer_number(network.stages, layer)
