@@ -72,6 +72,11 @@ def test_forms_for_issues_are_complete(form):
     assert all(part["attributes"]["label"] for part in about["body"])
 
 
+def test_every_script_of_the_benchmarks_is_listed():
+    listed = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
+    assert [path.name for path in (ROOT / "benchmarks").glob("*.py") if f"`{path.name}`" not in listed] == []
+
+
 def test_the_version_is_stated_once_and_the_others_follow():
     assert RELEASE.version() == timesurf.__version__
     assert "version" not in PROJECT
