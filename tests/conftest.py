@@ -1,5 +1,6 @@
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -53,6 +54,25 @@ def timesurf(monkeypatch, capsys):
         return int(end.value.code or 0), " ".join((printed.out + printed.err).split())
 
     return run
+
+
+@pytest.fixture
+def start():
+    """Start Python; whatever happens, no process is left."""
+    started = []
+
+    def run(*words, **more):
+        process = subprocess.Popen(
+            [sys.executable, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more
+        )
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
 
 
 @pytest.fixture

@@ -1,17 +1,15 @@
 """What people stumble over in their first hour: sizes that no file states, bad options, few recordings."""
 
 import json
-import os
 import signal
-import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
+from tests.processes import until
 from tests.random_networks import blobs
-from timesurf import Full, Network, Recordings, Window
+from timesurf import Checkpoints, Full, Network, Recordings, Window
 from timesurf.engines import Parameters
 from timesurf.io import camera, npz
 from timesurf.rule import Rule
@@ -108,7 +106,7 @@ def test_what_to_do_next_after_tighten_export_and_report(timesurf, spots, tmp_pa
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to catch")
-def test_training_that_the_system_ends_saves_its_model(spots, tmp_path):
+def test_training_that_the_system_ends_saves_its_model(start, spots, tmp_path):
     """As with Ctrl-C: the model so far, and how to continue."""
     words = (
         "train",
@@ -120,15 +118,10 @@ def test_training_that_the_system_ends_saves_its_model(spots, tmp_path):
         "--json",
         tmp_path / "j",
     )
-    command = [sys.executable, "-m", "timesurf", *map(str, words), "--checkpoint-every", "24"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as running:
-        kept = tmp_path / "m.tsf.run" / "checkpoints"
-        until = time.monotonic() + 60
-        while time.monotonic() < until and not (kept.is_dir() and any(kept.iterdir())):
-            time.sleep(0.05)
-        time.sleep(0.3)
-        running.send_signal(signal.SIGTERM)
-        said = running.communicate(timeout=60)[0]
+    running = start("-m", "timesurf", *words, "--checkpoint-every", "24")  # more than there are in a pass
+    until(Checkpoints(tmp_path / "m.tsf.run" / "checkpoints").files, running)
+    running.send_signal(signal.SIGTERM)
+    said = running.communicate(timeout=60)[0]
     assert running.returncode == 130, said
     assert "--resume" in said
     assert Network.load(tmp_path / "m.tsf").history

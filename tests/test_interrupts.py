@@ -3,13 +3,12 @@
 import json
 import os
 import signal
-import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
+from tests.processes import until
 from timesurf import Network, Session, cli
 from timesurf.datasets import sentences
 from timesurf.io import npz
@@ -45,34 +44,6 @@ def folder(tmp_path_factory):
     npz.write(place / "more.npz", more.with_labels(np.where(more.labels == more.labels[0], "new", "newer")))
     SENTENCES.network(data, data.classes, 0).fit(data, passes=1).save(place / "m.tsf")
     return place
-
-
-@pytest.fixture
-def start():
-    """Start Python; whatever happens, no process is left."""
-    started = []
-
-    def run(*words, **more):
-        process = subprocess.Popen(
-            [sys.executable, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more
-        )
-        started.append(process)
-        return process
-
-    yield run
-    for process in started:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
-
-
-def until(sign, process):
-    """Wait until something has happened in a process that still runs."""
-    end = time.monotonic() + 300
-    while not sign():
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < end, "nothing happened in five minutes"
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("times", [1, 2])

@@ -7,11 +7,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.processes import until
 from tests.test_readme import commands
 
 TUTORIAL = Path(__file__).parents[1] / "docs" / "tutorial.md"
@@ -27,7 +27,7 @@ def timesurf(*words, folder):
     return ended.stdout
 
 
-def test_from_a_folder_of_csv_files_to_decisions_on_a_live_stream(tmp_path, monkeypatch):
+def test_from_a_folder_of_csv_files_to_decisions_on_a_live_stream(start, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = TUTORIAL.read_text("utf-8")
     exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})
@@ -51,10 +51,10 @@ def test_from_a_folder_of_csv_files_to_decisions_on_a_live_stream(tmp_path, monk
     assert "Next: timesurf live gestures.tsf" in of("stream")
     assert "recording accuracy" in (tmp_path / "gestures.tsf.run" / "report.html").read_text("utf-8")
     assert len((tmp_path / "decisions.csv").read_text("utf-8").splitlines()) == 1 + 16
-    assert streamed(tmp_path, receiving, sending)["decision"] == "down"
+    assert streamed(start, tmp_path, receiving, sending)["decision"] == "down"
 
 
-def streamed(folder, receiving, sending):
+def streamed(start, folder, receiving, sending):
     """The figures of the stream after the file has come over UDP, as a camera sends it; on a port that is free."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
@@ -62,14 +62,18 @@ def streamed(folder, receiving, sending):
     here, there = ([source if word == PORT else word for word in words] for words in (receiving, sending))
     assert source in here
     assert source in there
-    process = subprocess.Popen([sys.executable, "-m", "timesurf", *here], cwd=folder, stdout=subprocess.PIPE, text=True)
+    log = folder / "decisions.jsonl"
+    process = start("-m", "timesurf", *here, "--log", log, "--log-every", "1 us", cwd=folder)  # a line per packet
     assert "Listening" in process.stdout.readline()
-    said = timesurf(*there, folder=folder)
-    assert f"{EVENTS:,} events" in said
-    assert f"Next: timesurf stream MODEL --from {source}" in said
-    time.sleep(1)
+    assert f"{EVENTS:,} events" in timesurf(*there, folder=folder)
+    until(lambda: sum(json.loads(line)["events"] for line in whole_lines(log)) == EVENTS, process)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     result = json.loads((folder / "live.json").read_text("utf-8"))
     assert (result["events"], result["refused"]) == (EVENTS, 0)
     return result
+
+
+def whole_lines(file):
+    """Lines of a file that is being written."""
+    return [line for line in file.read_text("utf-8").splitlines(keepends=True) if line.endswith("\n")]
