@@ -12,7 +12,7 @@ from tests.random_networks import cases
 from timesurf import Full, Network, Tile, Window
 from timesurf.engines import Parameters
 from timesurf.events import Recordings
-from timesurf.export.compiled import DECISION, LABELLED, PUSH, RESET
+from timesurf.export.compiled import ADAPTING, DAMAGE, DECISION, LABELLED, PUSH, RESET, RESTORE, SAVE
 
 pytestmark = pytest.mark.usefixtures("any_cc")
 NEAR = {"float32": 1e-4, "int16": 2e-2}  # of squared distances: closer units, or thresholds, are near-ties
@@ -123,7 +123,8 @@ def test_a_reset_forgets_everything(rng):
 
 
 def test_fuzzed_events_are_clean_under_sanitizers(cc, rng):
-    """Any coordinates, any times, in every kind of numbers: no bad access, no undefined behaviour."""
+    """Any coordinates, times and labels, saves that are damaged, in every kind of numbers: no bad access, no undefined
+    behaviour."""
     layers = [Window(3, units=3, tau=1000.0), Tile((2, 3), units=5, tau=1.0), Full(tau=100_000_000.0)]
     network = Network(layers, (6, 5), 2, range(4))
     network.decides = "evidence"
@@ -141,13 +142,20 @@ def test_fuzzed_events_are_clean_under_sanitizers(cc, rng):
     table[:, 2:][odd[:, 2:]] = rng.integers(-(2**31), 2**31, odd[:, 2:].sum())
     table = table.astype(np.uint32).view(np.int32)
     checks = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    taught = table.copy()
-    taught[table[:, 0] == PUSH, 0] = LABELLED
-    for numbers, learn in (("float32", False), ("int16", False), ("int8", False), ("float32", True)):
+    taught, pushed = table.copy(), table[:, 0] == PUSH
+    kinds = [LABELLED, ADAPTING, PUSH, SAVE, RESTORE, DAMAGE]
+    taught[pushed, 0] = rng.choice(kinds, pushed.sum(), p=[0.6, 0.26, 0.1, 0.02, 0.015, 0.005])
+    taught[:, 1] = np.where(rng.random(n) < 0.02, rng.choice([-(2**31), -2, 4, 2**31 - 1], n), rng.integers(-1, 4, n))
+    learns = (("float32", True), ("float64", True))
+    for numbers, learn in (("float32", False), ("int16", False), ("int8", False), *learns):
         commands = taught if learn else table
         ran = run_commands(network, commands, options=checks, cc=cc, numbers=numbers, learn=learn)
-        assert ran.code.min() == -3
-        assert (ran.code[table[:, 0] == PUSH] >= 0).mean() > 0.2
+        refused = {-1, -2, -3, -4, -5} if learn else {-1, -2, -3}  # each way of refusing occurs
+        assert set(ran.code[ran.code < 0].tolist()) == refused
+        assert (ran.code[np.isin(commands[:, 0], [PUSH, LABELLED, ADAPTING])] >= 0).mean() > 0.2
+        if learn:
+            restored = ran.code[taught[:, 0] == RESTORE]
+            assert {0, -5} == set(restored.tolist())
 
 
 @pytest.mark.parametrize("numbers", ["float32", "int16", "int8"])
