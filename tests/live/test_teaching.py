@@ -29,13 +29,44 @@ def events_of(recording, later=0):
     return events
 
 
+def network_of(case, precision):
+    stages = case.stages
+    classes, about = range(stages[-1].classes), {"rule": case.rule, "precision": precision, "seed": 0}
+    network = Network([s.layer for s in stages], stages[0].field, stages[0].polarities, classes, **about)
+    network.parameters = case.parameters
+    return network
+
+
+def in_precision(network, precision):
+    """The same network, with distances in this precision."""
+    about = {"rule": network.rule, "precision": precision, "seed": network.seed}
+    made = Network(network.layers, network.field, network.polarities, network.classes, **about)
+    return made.restore(network.parameters)
+
+
+def show(session, one, later, rng, label=None):
+    """Show a session a recording that begins at this time, in packets of random sizes."""
+    for a, b in zip(*bounds(len(one.t), rng), strict=True):
+        coords, t = [x[a:b] for x in one.coords], one.t[a:b].astype(np.int64) - int(one.t[0]) + later
+        session.take(coords, t, one.p[a:b], label=label)
+
+
+def extend(network, one, name, units):
+    """What `Network.extend` makes of a network, with the old units as they were."""
+    frozen = [units.frozen.copy() for units in network.parameters]
+    network.extend(one.with_labels([name]), units=units, classes=[name], start="quick")
+    for units, before in zip(network.parameters, frozen, strict=True):
+        units.frozen[: len(before)] = before
+
+
+PRECISIONS = pytest.mark.parametrize("precision", ["float64", "float32"])
+
+
+@PRECISIONS
 @given(cases(), st.integers(0, 2**32))
 @settings(deadline=None, max_examples=30)
-def test_what_was_taught_is_that_of_partial_fit_and_adapt_for_any_cut(case, seed):
-    stages, rng = case.stages, np.random.default_rng(seed)
-    classes = range(stages[-1].classes)
-    network = Network([s.layer for s in stages], stages[0].field, stages[0].polarities, classes, rule=case.rule)
-    network.parameters = case.parameters
+def test_what_was_taught_is_that_of_partial_fit_and_adapt_for_any_cut(precision, case, seed):
+    network, rng = network_of(case, precision), np.random.default_rng(seed)
     offline, session, later = network.twin(network.snapshot()), Session(network, adapt=True), 0
     for r, number in enumerate(case.batch.label):
         one = case.recordings[r]
@@ -43,9 +74,7 @@ def test_what_was_taught_is_that_of_partial_fit_and_adapt_for_any_cut(case, seed
             continue
         label = None if number < 0 else int(number)
         session.cut()
-        for a, b in zip(*bounds(len(one.t), rng), strict=True):
-            coords, t, p = [x[a:b] for x in one.coords], one.t[a:b] - one.t[0] + later, one.p[a:b]
-            session.take(coords, t, p, label=label)
+        show(session, one, later, rng, label)
         later += int(one.t[-1] - one.t[0]) + 5
         if label is None:
             offline.adapt(one)
@@ -56,7 +85,30 @@ def test_what_was_taught_is_that_of_partial_fit_and_adapt_for_any_cut(case, seed
     np.testing.assert_equal(learned.history, offline.history)
 
 
-def test_a_new_recording_begins_where_the_label_changes(network, data):
+@PRECISIONS
+@given(cases(), st.integers(0, 2**32))
+@settings(deadline=None, max_examples=20)
+def test_classes_are_added_as_by_extend_for_any_cut(precision, case, seed):
+    network, rng = network_of(case, precision), np.random.default_rng(seed)
+    offline, session = network.twin(network.snapshot()), Session(network, recent="10 ms")
+    for r, one in enumerate(case.recordings):
+        if len(one.t) == 0:
+            continue
+        name, units = 100 + r, rng.integers(0, 3, len(network.layers) - 1).tolist()
+        session.cut()
+        show(session, one, 2 * r * 10**6, rng)
+        session.add_class(name, units=units)
+        show(session, one, (2 * r + 1) * 10**6, rng, name)
+        extend(offline, one, name, units)
+        offline.partial_fit(one.with_labels([name]))
+        learned = session.adapted()
+        assert learned.classes.tolist() == offline.classes.tolist()
+        assert learned.parameters.same(offline.parameters)
+
+
+@PRECISIONS
+def test_a_new_recording_begins_where_the_label_changes(network, data, precision):
+    network = in_precision(network, precision)
     offline, session = network.twin(network.snapshot()), Session(network)
     for r, label in enumerate([3, None, 1]):
         session.push(events_of(data[r], r * 10**6), label=label)
@@ -69,7 +121,9 @@ def test_a_new_recording_begins_where_the_label_changes(network, data):
     assert session.first == data.t[0]
 
 
-def test_a_class_is_added_as_by_extend_and_learns(network, data):
+@PRECISIONS
+def test_a_class_is_added_as_by_extend_and_learns(network, data, precision):
+    network = in_precision(network, precision)
     offline, session = network.twin(network.snapshot()), Session(network, recent="1 s")
     session.push(events_of(data[0]), label=2)
     session.cut()
@@ -77,17 +131,16 @@ def test_a_class_is_added_as_by_extend_and_learns(network, data):
     session.add_class("dog", units=[2])
     session.push(events_of(data[2], 2 * 10**7), label="dog")
     offline.partial_fit(data[0].with_labels([2]))
-    frozen = [units.frozen.copy() for units in offline.parameters]
-    offline.extend(data[1].with_labels(["dog"]), units=[2], classes=["dog"], start="quick")
-    for units, before in zip(offline.parameters, frozen, strict=True):
-        units.frozen[: len(before)] = before
+    extend(offline, data[1], "dog", [2])
     assert offline.partial_fit(data[2].with_labels(["dog"])).parameters.same(session.adapted().parameters)
     assert session.network.classes[-1] == "dog"
     session.push(events_of(data[0], 3 * 10**7), label=2)  # also by its number, although all names are texts now
     assert network.classes[-1] != "dog"  # the network that was given is not changed
 
 
-def test_a_lesson_goes_on_where_adapting_begins_in_the_middle_of_it(network, data):
+@PRECISIONS
+def test_a_lesson_goes_on_where_adapting_begins_in_the_middle_of_it(network, data, precision):
+    network = in_precision(network, precision)
     offline, session, events = network.twin(network.snapshot()), Session(network), events_of(data[0])
     session.push(events[:200], label=3)
     session.start_adapting()
