@@ -152,19 +152,18 @@ _KINDS = [
 def read_session(path: Path) -> None:
     """Arrays of any type, pushed one after another: each piece is a byte for the type, then events.
 
-    Of a piece that says so, the first events are pushed as single ones.
+    Of every second piece, the first events are pushed one by one.
     """
     content = path.read_bytes() + b"\0"
     session = _fresh(content[0] % 3)
     error: EventError | None = None
-    for piece in _datagrams(content[1:]):
+    for number, piece in enumerate(_datagrams(content[1:])):
         kind = _KINDS[piece[0] % len(_KINDS)] if piece else _KINDS[0]
         raw = piece[1 : 1 + (len(piece) - 1) // kind.itemsize * kind.itemsize] if piece else b""
         packet = np.frombuffer(raw, kind)
         if piece and piece[0] & 0x80:
             packet = packet.reshape(1, -1)
-        single = bool(piece and piece[0] & 0x40)
-        for push in _singly(session, packet) if single else [partial(session.push, packet)]:
+        for push in _singly(session, packet) if number % 2 else [partial(session.push, packet)]:
             before = session.events
             try:
                 push()
