@@ -185,6 +185,25 @@ def test_the_score_of_another_model_begins_with_its_own(acts, data, tmp_path):  
     assert found["before"] == found["now"] != before
 
 
+def test_a_network_that_adapts_is_scored_now_and_then_and_a_lesson_at_once(acts, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(acts_module.time, "monotonic", lambda: now[0])
+
+    def scores():
+        before = acts._scoring
+        acts.show.view.version += 1
+        acts.state()
+        acts._scoring.result(20)
+        return acts._scoring is not before
+
+    assert scores()
+    assert scores()
+    acts.show.session.adapts = True
+    assert not scores()
+    now[0] += 10
+    assert scores()
+
+
 class Page:
     """A page that takes what it is sent, or does not."""
 

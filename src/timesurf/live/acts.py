@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -17,6 +18,7 @@ from timesurf.live.show import Show
 from timesurf.network import Network
 
 _MOST_POINTS = 2000  # per message
+_REST = 10.0  # s from one score of a network that adapts to the next: it takes the engine's cores
 _HELD_OUT = "The held-out data"
 Fit = Callable[[Recordings, Network, str], Recordings]
 
@@ -64,6 +66,7 @@ class Acts:
         self._scorer = ThreadPoolExecutor(1, "timesurf score")
         self._scored: tuple[Any, int] = None, 0  # the view, which is new with each model, and its version
         self._scoring: Future[None] | None = None
+        self._rest = 0.0  # when a network that adapts is scored again
         self.playing: str | None = None
         if self.files and show.camera is None:
             self.playing = next(iter(self.files))
@@ -108,12 +111,14 @@ class Acts:
         }
 
     def _score_again(self) -> None:
-        """Score the network if it has changed, one at a time: one that learns all the time changes often."""
+        """Score the network if it has changed, one at a time; one that learns all the time only now and then."""
         view, (scored, version) = self.show.view, self._scored
         if self.held_out is None or (view, view.version) == (scored, version):
             return
+        if view is scored and self.show.session.adapts and time.monotonic() < self._rest:
+            return
         if self._scoring is None or self._scoring.done():
-            self._scored = view, view.version
+            self._scored, self._rest = (view, view.version), time.monotonic() + _REST
             self._scoring = self._scorer.submit(self._score, view.network, view is not scored)
 
     def _score(self, network: Network, first: bool = False) -> None:

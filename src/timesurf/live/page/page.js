@@ -212,12 +212,12 @@ function notices() {
   if (!("rate" in state)) return;
   const lines = [
     [state.drift, `drift: ${state.drift}${state.adapt ? ", adapting" : ""}`],
-    [state.not_drawn, `${short(state.not_drawn)} events not drawn: the picture has room for fewer; the network takes all`],
-    [skipped, `${short(skipped)} frames skipped: this page or its connection is slow`],
-    [state.dropped, `${short(state.dropped)} events dropped: the stream is faster than this machine`],
-    [state.lost, `${short(state.lost)} datagrams lost: the system had no room for them`],
-    [state.refused, `${short(state.refused)} packets refused, the latest: ${state.reason}`],
-    [state.restarts, `${short(state.restarts)} restarts: the clock of the stream has jumped`],
+    [state.not_drawn, `events not drawn: ${short(state.not_drawn)} (the picture has room for fewer; the network takes all)`],
+    [skipped, `frames skipped: ${short(skipped)} (this page or its connection is slow)`],
+    [state.dropped, `events dropped: ${short(state.dropped)} (the stream is faster than this machine)`],
+    [state.lost, `datagrams lost: ${short(state.lost)} (the system had no room for them)`],
+    [state.refused, `packets refused: ${short(state.refused)}, the latest: ${state.reason}`],
+    [state.restarts, `restarts: ${short(state.restarts)} (the clock of the stream has jumped)`],
   ].filter(([there]) => there).map(([, text]) => text);
   if (lines.join("\n") === told) return;
   told = lines.join("\n");
