@@ -385,7 +385,7 @@ def check_that_train_takes_what_was_found(folder, settings):
 
 
 def test_the_time_is_for_trials_finalists_and_report_together(monkeypatch):
-    """Each training takes 10 s: after 12 trials, 80 of 200 s remain, for 6 finalists and 2 networks of the report."""
+    """Each training takes 10 s: after 11 trials, 90 of 200 s remain, for 6 finalists, 2 of the report, and the model."""
     rows = []
     study = SimpleNamespace(rows=lambda: rows)
     now = [0.0]
@@ -394,10 +394,12 @@ def test_the_time_is_for_trials_finalists_and_report_together(monkeypatch):
     while not clock.late():
         now[0] += 10
         rows.append({"ended": "whole", "seconds": 10})
-    assert len(rows) == 12
+    assert len(rows) == 11
     assert clock.fit(5) == 1
     now[0] = 30.0
     assert clock.fit(5) == 2
+    now[0] = 31.0
+    assert clock.fit(5) == 1
     assert search.Clock(study, 1, None, 6).fit(5) == 5
     assert not search.Clock(study, 1, None, 6).late()
 

@@ -32,7 +32,14 @@ app = typer.Typer(
 bench = typer.Typer(help="Reproduce the paper's tables, and measure speed on this machine.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
 console = Terminal()
-_BEFORE = {"kmeans": "first centroids by k-means", "quick": "first centroids by k-means"}
+_BEFORE = {  # what comes before the first report of a progress bar
+    "mean": "first centroids",
+    "kmeans": "first centroids by k-means",
+    "quick": "first centroids by k-means",
+    "chosen": "first centroids of the last layer",  # those below it were found when the data chose the network
+    "tighten": "thresholds that keep the share",
+    "trained": "the first recordings",
+}
 _EVENTS_PER_REPORT = 1 << 22  # between two updates of a progress bar
 _LARGEST_CONFIG = 1 << 16  # bytes
 _REFUSAL: Any = typer.BadParameter.__mro__[2]  # ClickException, which typer does not name
@@ -183,7 +190,7 @@ def _options(
 def progress(what: str, networks: int, start: str = "mean") -> Iterator[Any]:
     """A progress bar over all networks, with recent event accuracy, kept events and events/s; none in a pipe.
 
-    What comes before the first report is named by `start`, see `Network.start`.
+    What comes before the first report is named by `start`: one of `Network.start`, or another that `_BEFORE` has.
     """
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     done: dict[int, int] = {}
@@ -192,7 +199,7 @@ def progress(what: str, networks: int, start: str = "mean") -> Iterator[Any]:
     rate = 0.0
     with Progress(*columns, TextColumn("{task.fields[recent]}", markup=False), console=console, transient=True) as bar:
         bar.disable = not console.is_terminal
-        task = bar.add_task(what, total=None, recent=_BEFORE.get(start, "first centroids"))
+        task = bar.add_task(what, total=None, recent=_BEFORE[start])
 
         def report(number: int, now: Any) -> None:
             nonlocal latest, rate

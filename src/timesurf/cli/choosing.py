@@ -107,7 +107,7 @@ def _by_data(recordings: Any, engine: Any, given: dict[str, Any]) -> tuple[Any, 
             tuned = tuning.tune(
                 recordings, minutes=minutes, trials=trials, engine=engine, seed=given["seed"], report=report
             )
-    with console.status("Choosing settings from the data ..."):
+    with console.status("Choosing settings from the data: first centroids by k-means, then a probe of each choice ..."):
         knobs = LAW if tuned is None else tuned.knobs
         preset, law = for_data(recordings, engine=engine, seed=given["seed"], knobs=knobs)
     return preset, Chosen(law, tuned)

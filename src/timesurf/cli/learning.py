@@ -158,20 +158,28 @@ def _trained(network: Any, parts: Any, settings: Any, options: dict[str, Any], r
 
     stopped = False
     often = Checkpoints(run / "checkpoints", recordings=options["checkpoint_every"], minutes=options["minutes"])
-    with interrupted_when_ended(), progress("training", 1, settings.start) as report:
+    known = network.law is not None and network.law.settings(network.layers)["hidden"]
+    with interrupted_when_ended():
         try:
-            network.fit(
-                parts.learn, **settings.training(), validation=parts.validation, if_diverged=options["if_diverged"],
-                checkpoints=often, resume=options["resume"], progress=lambda now: report(0, now),
-            )  # fmt: skip
+            with progress("training", 1, "chosen" if known else settings.start) as report:
+                network.fit(
+                    parts.learn, **settings.training(), validation=parts.validation, if_diverged=options["if_diverged"],
+                    checkpoints=often, resume=options["resume"], progress=lambda now: report(0, now),
+                )  # fmt: skip
             if options["keep"] is not None and len(network.stages) > 1:
-                network.tighten(parts.learn, keep=options["keep"], **_again(settings), validation=parts.validation)
+                _tightened(network, parts, keep=options["keep"], **_again(settings))
         except KeyboardInterrupt:
             stopped = True
     if stopped and not network.history:
         console.print("Stopped before the end of the first pass: there is no model to write.")
         sys.exit(130)
     return stopped
+
+
+def _tightened(network: Any, parts: Any, **how: Any) -> None:
+    """Keep a share of the events, with a progress bar over the passes in which the last layer learns again."""
+    with progress("the last layer learns again", 1, "tighten") as report:
+        network.tighten(parts.learn, validation=parts.validation, **how, progress=lambda now: report(0, now))
 
 
 def _again(settings: Any) -> dict[str, Any]:
@@ -334,11 +342,10 @@ def tighten(
     network = Network.load(model)
     recordings = fitted(load(data, split, given), network, given, data)
     parts = splitting.split(recordings, validation, 0, seed)
-    how: dict[str, Any] = {"validation": parts.validation}
+    how: dict[str, Any] = {}
     if passes and recordings.labelled.any():
         how |= {"passes": passes, "batch_size": batch_size, "decay": True, "if_diverged": "back"}
-    with progress("the last layer learns again", 1) as report:
-        network.tighten(parts.learn, keep=keep, **how, progress=lambda now: report(0, now))
+    _tightened(network, parts, keep=keep, **how)
     network.save(out)
     result = figures(network, recordings if parts.validation is None else parts.validation)
     console.print(shown(result), highlight=False)
@@ -386,7 +393,7 @@ def extend(
             network.tighten(fitted(load(before, split, given), network, given, before))
     network.extend(recordings, units=[units] * (len(network.stages) - 1), classes=new.tolist())
     trained, stopped = len(network.history), False
-    with progress("learning the new classes", 1) as report:
+    with progress("learning the new classes", 1, "trained") as report:
         try:
             network.train(recordings, passes=passes, batch_size=batch_size, progress=lambda now: report(0, now))
         except KeyboardInterrupt:

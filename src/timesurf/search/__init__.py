@@ -87,7 +87,8 @@ def run(
     trials : int
         In all, pruned ones among them; an existing study is continued until it has so many.
     minutes : float, optional
-        For trials, finalists and report together, as long as their trainings take what those before them took. Too
+        For trials, finalists and report together, and for one more network that is trained with the settings found,
+        as `timesurf search` does; as long as their trainings take what those before them took. Too
         short for all `networks`, fewer judge; too short for anything, the defaults are still tried.
     seed : int
         Of the suggestions and of every network. With one job the same seed gives the same trials, interrupted or not.
@@ -156,15 +157,15 @@ class Clock:
         self._finalists, self._began = finalists, time.monotonic()
 
     def late(self) -> bool:
-        """Whether another trial, the finalists and the report would not be done in time, with one network each."""
-        return self._seconds is not None and self._left() < self._training() * (1 + (self._finalists + 2) / self._jobs)
+        """Whether another trial, finalists, report and the last network would be late, with one network each."""
+        return self._seconds is not None and self._left() < self._training() * (2 + (self._finalists + 2) / self._jobs)
 
     def fit(self, networks: int) -> int:
         """How many networks can judge each finalist and report on the best: at least one, at most so many."""
         if self._seconds is None:
             return networks
         each = self._training() * (self._finalists + 2) / self._jobs
-        return min(max(int(self._left() / max(each, 1e-9)), 1), networks)
+        return min(max(int((self._left() - self._training()) / max(each, 1e-9)), 1), networks)
 
     def _left(self) -> float:
         return (self._seconds or 0.0) - (time.monotonic() - self._began)
