@@ -4,6 +4,7 @@ import asyncio
 import os
 import pickle
 import signal
+import ssl
 import sys
 import threading
 
@@ -174,20 +175,40 @@ def test_a_batch_that_failed_is_not_applied_twice(client, data, alone, monkeypat
     assert network.parameters.same(here.parameters)
 
 
+def greeted(address, **how):
+    """Connect as any process of this machine can, and exchange greetings, after which a server takes orders."""
+
+    async def greet():
+        comm = await distributed.comm.connect(address, timeout=5, **how)
+        await comm.close()
+
+    asyncio.run(greet())
+
+
 def test_other_users_cannot_connect_to_local_workers(client):
     pytest.importorskip("cryptography")
     addresses = [client.scheduler.address, *client.nthreads()]
     assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
+    without = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # no certificate, and any of the server's is accepted
+    without.check_hostname, without.verify_mode = False, ssl.CERT_NONE
+    another = distributed.Security.temporary().get_connection_args("client")
+    another["ssl_context"].verify_mode = ssl.CERT_NONE  # the server refuses it, not the client the server
     for address in addresses:
-        for theirs in ({}, distributed.Security.temporary().get_connection_args("client")):  # none, or another's
-            with pytest.raises((OSError, TypeError)):
-                asyncio.run(distributed.comm.connect(address, timeout=2, **theirs))
+        for place, theirs in (
+            (address.replace("tls://", "tcp://"), {}),
+            (address, {"ssl_context": without}),
+            (address, another),
+        ):
+            with pytest.raises(OSError, match=r"\(closed\)|Timed out"):
+                greeted(place, **theirs)
+        greeted(address, **client.security.get_connection_args("client"))
 
 
 def test_local_workers_without_a_certificate_say_so(caplog, monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography", None)
     with cluster.connect("local", workers=1) as client:
         assert client.scheduler.address.startswith("tcp://127.0.0.1:")
+        greeted(client.scheduler.address)  # what the others refuse
     assert "installs cryptography" in caplog.text
 
 
