@@ -32,6 +32,11 @@ PLACES = {  # result file: {where the figure is in it: (how it is printed, the p
         "adapting.steps.last.worst": ("{:.2%}", [README, "continual"]),
         "ablated.steps.last": ("{:.2%}", [README, "continual", "tables"]),
     },
+    "incremental_2": {
+        "task1": ("{:.2%}", ["continual", "spiking"]),
+        "task2": ("{:.2%}", ["continual", "spiking"]),
+        "task1_after": ("{:.2%}", ["continual", "spiking"]),
+    },
     "incremental_5": {
         "extended.average_accuracy": ("{:.2%}", [README, "continual"]),
         "unfrozen.average_accuracy": ("{:.2%}", [README, "continual"]),
