@@ -23,7 +23,7 @@ def two_layers(layer, centroids, thresholds):
     return stages, Parameters.of([first, above], [np.array(thresholds, float), np.array([np.inf])]).copy()
 
 
-def pushed_by_second_event(engine, learn, fall, *, events=2):
+def pushed_by_second_event(learn, fall, *, events=2):
     """How far the second event pushes back the threshold of a unit that it reaches; dS of the layer above is -fall.
 
     Above, unit 1 fires at 0 us and unit 0 at 1000 us: S is first 1, then 1 - exp(-1000 / feedback_tau).
@@ -35,7 +35,7 @@ def pushed_by_second_event(engine, learn, fall, *, events=2):
     parameters = Parameters.of([first, last], [np.array([2.0, 2.0, 1.0]), np.full(2, np.inf)]).copy()
     batch = pack(Recordings([[1, 0][:events]], [0, 1000][:events], field=(2,)))
     rule = Rule(alpha=0, beta=0, gamma=0, delta=0.1, d=1.0)
-    getattr(engine, learn)(stages, parameters, rule, batch)
+    learn(stages, parameters, rule, batch)
     return parameters[0].thresholds[2]
 
 

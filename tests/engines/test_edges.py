@@ -1,6 +1,8 @@
 """Every engine where a comparison turns: at thresholds, at 0, at the slack, at the ends of 32-bit times."""
 
+from functools import partial
 from itertools import pairwise
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -8,12 +10,33 @@ import pytest
 from tests.engines import edges
 from tests.engines.test_against_reference import ENGINES
 from timesurf.engines import Options, Parameters, pack, reference
+from timesurf.engines.cpu import engine as cpu
+from timesurf.engines.cpu import layout
 from timesurf.events import Recordings
 from timesurf.layers import Full, Window, stack
 from timesurf.rule import Rule
 
 EVERY = pytest.mark.parametrize("engine", [pytest.param(reference, id="reference"), *ENGINES])
-LEARN = pytest.mark.parametrize("learn", ["learn_online", "learn_batch"])
+FLOAT32 = Options(precision="float32")
+
+
+def never_written_out(*about, options):
+    """Online learning where no surface of a `Full` layer is written out, as over large fields."""
+    with mock.patch.object(layout, "SMALL", 0):
+        return cpu.learn_online(*about, options=options)
+
+
+LEARNING = [  # how parameters are learned, and to what they are exact
+    *(
+        pytest.param(getattr(engine.values[0], how), 1e-9, id=f"{engine.id}-{how}")
+        for engine in (pytest.param(reference, id="reference"), *ENGINES)
+        for how in ("learn_online", "learn_batch")
+    ),
+    pytest.param(partial(cpu.learn_online, options=FLOAT32), 1e-4, id="cpu-learn_online-float32"),
+    pytest.param(partial(never_written_out, options=Options()), 1e-6, id="cpu-learn_online-large"),
+    pytest.param(partial(never_written_out, options=FLOAT32), 1e-4, id="cpu-learn_online-large-float32"),
+]
+LEARN = pytest.mark.parametrize(("learn", "exact"), LEARNING)
 LAYER = pytest.mark.parametrize("layer", edges.LAYERS.values(), ids=edges.LAYERS)
 
 
@@ -26,70 +49,73 @@ def test_an_event_exactly_at_the_threshold_is_rejected(engine, layer):
     assert engine.infer(stages, parameters, edges.one_event()).kept.tolist() == [[1, 1]]
 
 
-@EVERY
 @LEARN
 @LAYER
-def test_a_threshold_stops_at_0_and_the_others_do_not(engine, learn, layer):
+def test_nothing_is_learned_from_an_event_exactly_at_the_threshold(learn, exact, layer):
+    for threshold, kept in ((0.5, 0), (0.5 + exact, 1)):
+        stages, parameters = edges.two_layers(layer, [0.5, -4.0], [threshold, 9.0])
+        before = parameters.copy()
+        assert learn(stages, parameters, Rule(gamma=0.1), edges.one_event()).kept.tolist() == [[kept, kept]]
+        assert parameters.same(before) == (not kept)
+
+
+@LEARN
+@LAYER
+def test_a_threshold_stops_at_0_and_the_others_do_not(learn, exact, layer):
     """Unit 0 fires and pushes unit 1 back: with a small threshold to 0, with a large one by what the rule says."""
     rule = Rule(gamma=1, delta=0, d=1.0)
     for threshold, expected in ((0.75, 0.0), (5.0, 5.0 - np.exp(-4.5))):
         stages, parameters = edges.two_layers(layer, [1.0, 0.5], [0.5, threshold])
-        getattr(engine, learn)(stages, parameters, rule, edges.one_event())
-        np.testing.assert_allclose(parameters[0].thresholds, [0.5 + np.exp(-0.5), expected], rtol=1e-6)
+        learn(stages, parameters, rule, edges.one_event())
+        np.testing.assert_allclose(parameters[0].thresholds, [0.5 + np.exp(-0.5), expected], rtol=max(exact, 1e-6))
         assert parameters[0].thresholds[1] >= 0
 
 
-@EVERY
 @LEARN
-def test_the_threshold_of_the_unit_that_fired_stops_at_0_too(engine, learn):
+def test_the_threshold_of_the_unit_that_fired_stops_at_0_too(learn, exact):
     stages, parameters = edges.two_layers(Full(units=2, tau=1), [1.0, -5.0], [0.25, 1.0])
-    getattr(engine, learn)(stages, parameters, Rule(gamma=-9, delta=0, d=1.0), edges.one_event())
+    learn(stages, parameters, Rule(gamma=-9, delta=0, d=1.0), edges.one_event())
     assert parameters[0].thresholds.tolist() == [0.0, 1.0]
 
 
-@EVERY
 @LEARN
 @LAYER
-def test_a_unit_exactly_at_its_threshold_is_not_pushed_back(engine, learn, layer):
+def test_a_unit_exactly_at_its_threshold_is_not_pushed_back(learn, exact, layer):
     rule = Rule(gamma=0.1, delta=0, d=1.0)
-    for threshold, moves in ((0.5, False), (0.5 + 1e-9, True)):
+    for threshold, moves in ((0.5, False), (0.5 + exact, True)):
         stages, parameters = edges.two_layers(layer, [1.0, 0.5], [0.5, threshold])
-        getattr(engine, learn)(stages, parameters, rule, edges.one_event())
+        learn(stages, parameters, rule, edges.one_event())
         assert (parameters[0].thresholds[1] != threshold) == moves
 
 
-@EVERY
 @LEARN
 @LAYER
-def test_infinite_thresholds_stay_infinite(engine, learn, layer):
+def test_infinite_thresholds_stay_infinite(learn, exact, layer):
     stages, parameters = edges.two_layers(layer, [1.0, 0.5], [np.inf, np.inf])
-    getattr(engine, learn)(stages, parameters, Rule(gamma=0.1, delta=0.1), edges.one_event())
+    learn(stages, parameters, Rule(gamma=0.1, delta=0.1), edges.one_event())
     assert parameters[0].thresholds.tolist() == [np.inf, np.inf]
     assert np.isfinite(parameters[0].centroids).all()
 
 
-@EVERY
 @LEARN
-def test_an_infinite_threshold_beside_the_one_that_fired_stays_infinite(engine, learn):
+def test_an_infinite_threshold_beside_the_one_that_fired_stays_infinite(learn, exact):
     stages, parameters = edges.two_layers(Full(units=2, tau=1), [1.0, 0.5], [0.5, np.inf])
-    getattr(engine, learn)(stages, parameters, Rule(gamma=0.1, delta=0, d=1.0), edges.one_event())
-    np.testing.assert_allclose(parameters[0].thresholds, [0.5 + 0.1 * np.exp(-0.5), np.inf], rtol=1e-6)
+    learn(stages, parameters, Rule(gamma=0.1, delta=0, d=1.0), edges.one_event())
+    np.testing.assert_allclose(parameters[0].thresholds, [0.5 + 0.1 * np.exp(-0.5), np.inf], rtol=max(exact, 1e-6))
 
 
-@EVERY
 @LEARN
 @LAYER
-def test_a_unit_without_a_threshold_pushes_back_those_that_have_one(engine, learn, layer):
+def test_a_unit_without_a_threshold_pushes_back_those_that_have_one(learn, exact, layer):
     stages, parameters = edges.two_layers(layer, [1.0, 0.5], [np.inf, 1.0])
-    getattr(engine, learn)(stages, parameters, Rule(gamma=0.1, delta=0, d=1.0), edges.one_event())
-    np.testing.assert_allclose(parameters[0].thresholds, [np.inf, 1.0 - 0.1 * np.exp(-0.5)], rtol=1e-6)
+    learn(stages, parameters, Rule(gamma=0.1, delta=0, d=1.0), edges.one_event())
+    np.testing.assert_allclose(parameters[0].thresholds, [np.inf, 1.0 - 0.1 * np.exp(-0.5)], rtol=max(exact, 1e-6))
 
 
-@EVERY
 @LEARN
 @pytest.mark.parametrize(("fall", "competes"), [(0.9e-6, True), (1.1e-6, False)])
-def test_units_compete_down_to_the_slack_and_no_further(engine, learn, fall, competes):
-    both, alone = (edges.pushed_by_second_event(engine, learn, fall, events=n) for n in (2, 1))
+def test_units_compete_down_to_the_slack_and_no_further(learn, exact, fall, competes):
+    both, alone = (edges.pushed_by_second_event(learn, fall, events=n) for n in (2, 1))
     assert (both < alone) == competes
     assert competes or both == alone
 
@@ -114,12 +140,15 @@ def test_long_recordings_run_and_teach_as_in_the_reference(engine, tau, length):
     np.testing.assert_array_equal(found.kept, expected.kept)
     np.testing.assert_allclose(found.trace.distance, expected.trace.distance, rtol=1e-9)
     np.testing.assert_allclose(found.trace.S, expected.trace.S, rtol=1e-9, atol=1e-12)
-    for learn in ("learn_online", "learn_batch"):
+    rule, exact = Rule(0.01, 0.01, 0.01, 0.01), {"rtol": 1e-7, "atol": 1e-12}
+    rounded = {"rtol": 1e-4, "atol": 1e-4}
+    ways = [("learn_online", Options(), exact), ("learn_batch", Options(), exact), ("learn_online", FLOAT32, rounded)]
+    for learn, options, tolerance in ways:
         right, ours = parameters.copy(), parameters.copy()
         for one, learned in ((reference, right), (engine, ours)):
-            getattr(one, learn)(stages, learned, Rule(0.01, 0.01, 0.01, 0.01), batch)
+            getattr(one, learn)(stages, learned, rule, batch, options)
         for a, b in zip(ours.arrays, right.arrays, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-12)
+            np.testing.assert_allclose(a, b, **tolerance)
 
 
 def many_units():

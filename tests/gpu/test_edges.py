@@ -55,7 +55,7 @@ def test_a_unit_without_a_threshold_pushes_back_those_that_have_one(layer):
 
 @pytest.mark.parametrize(("fall", "competes"), [(0.7e-6, True), (1.4e-6, False)])
 def test_units_compete_down_to_the_slack_and_no_further(fall, competes):
-    both, alone = (edges.pushed_by_second_event(cuda, "learn_batch", fall, events=n) for n in (2, 1))
+    both, alone = (edges.pushed_by_second_event(cuda.learn_batch, fall, events=n) for n in (2, 1))
     assert (both < alone) == competes
 
 
