@@ -5,13 +5,16 @@ Run: python benchmarks/microcontroller.py FOLDER [--folds 5] [--models FOLDER] [
 FOLDER has nmnist_train_1000.npz and braille_touch_1348.npz. Each of so many of five folds is tested on by a network
 that learned from the others; scales of int16 and int8 come from what it learned from. Sentences are made, so they have
 one fold. Networks are trained once and kept in the folder of models.
-Instructions are counted by QEMU (examples/microcontroller), on the first fold. The host's speed, one core, stands
-beside that of the kernels that numba compiles for one event after another: the shortest of runs that take turns.
+Instructions are counted by QEMU (examples/microcontroller), on the first fold; where it or the cross compiler is not
+installed, they and the size of the firmware are left out. The host's speed, one core, stands beside that of the kernels
+that numba compiles for one event after another: the shortest of runs that take turns.
+`python -m benchmarks.microcontroller_tables` writes the figures into docs/howto/microcontroller.md.
 """
 
 import argparse
 import importlib.util
 import json
+import subprocess
 import sys
 import tempfile
 import time
@@ -31,6 +34,7 @@ from timesurf.rule import Rule
 
 NUMBERS = ("float32", "int16", "int8")
 FOLDS = 5
+SEED = 0  # of folds, networks and sentences; sentences to test on have the next
 EVENTS = 10_000  # on the emulated processor, about
 TIMED = 100_000  # on the host, about
 HOST = ("-O3", "-march=native")  # as numba compiles for the processor that it runs on
@@ -38,24 +42,24 @@ TURNS = 5
 
 
 def parted(recordings, fold):
-    held = split.folds(np.asarray(recordings.labels), FOLDS, np.random.default_rng(0)) == fold
+    held = split.folds(np.asarray(recordings.labels), FOLDS, np.random.default_rng(SEED)) == fold
     return recordings[np.flatnonzero(~held)], recordings[np.flatnonzero(held)]
 
 
 def digits(folder, fold, units):
     train, test = parted(nmnist.prepared(npz.read(folder / "nmnist_train_1000.npz")), fold)
     preset = presets.nmnist(len(train), units=units)
-    return train, test, lambda: preset.network(train, train.classes, 0).fit(train, **preset.training())
+    return train, test, lambda: preset.network(train, train.classes, SEED).fit(train, **preset.training())
 
 
 def braille(folder, fold):
     train, test = parted(npz.read(folder / "braille_touch_1348.npz"), fold)
-    return train, test, lambda: Network.for_data(train, seed=0).fit(train)
+    return train, test, lambda: Network.for_data(train, seed=SEED).fit(train)
 
 
 def words(folder, fold):
-    train, test, preset = sentences.make(1000, seed=0), sentences.make(1000, seed=1), presets.SENTENCES
-    return train, test, lambda: preset.network(train, train.classes, 0).fit(train, **preset.training())
+    train, test, preset = sentences.make(1000, seed=SEED), sentences.make(1000, seed=SEED + 1), presets.SENTENCES
+    return train, test, lambda: preset.network(train, train.classes, SEED).fit(train, **preset.training())
 
 
 NETWORKS = {
@@ -72,14 +76,21 @@ def first(recordings, events):
 
 
 def firmware():
-    """The module that builds and emulates the example firmware."""
+    """The module that builds and emulates the example firmware; None where its tools are not installed."""
     place = Path(__file__).parents[1] / "examples" / "microcontroller" / "run.py"
     about = importlib.util.spec_from_file_location("firmware", place)
     module = importlib.util.module_from_spec(about)
     about.loader.exec_module(module)
     if module.missing():
-        sys.exit(f"Not installed: {', '.join(module.missing())}.")
+        print(f"No firmware: {', '.join(module.missing())} not installed.", file=sys.stderr)
+        return None
     return module
+
+
+def cross_compiler():
+    """Name and version of what compiles the firmware."""
+    name = check.CROSS[0]
+    return f"{name} {subprocess.run([name, '-dumpversion'], check=True, capture_output=True, text=True).stdout.strip()}"
 
 
 def laid_out(network, numbers, train):
@@ -124,7 +135,7 @@ def pooled(found):
 
 def measured(name, args, emulator):
     """All figures of one network."""
-    checks, row = {numbers: [] for numbers in NUMBERS}, {}
+    checks, row = {numbers: [] for numbers in NUMBERS}, {numbers: {} for numbers in NUMBERS}
     for fold in range(1 if name == "sentences" else args.folds):
         train, test, fitted = NETWORKS[name](args.folder, fold)
         file = args.models / f"{name}_{fold}.tsf"
@@ -138,10 +149,10 @@ def measured(name, args, emulator):
         if fold == 0:
             row["ns_per_event"] = speeds(Network.load(file), train, first(test, TIMED))
             print(name, row, flush=True)
-            for numbers, model in models.items():
+            for numbers, model in models.items() if emulator else ():
                 with tempfile.TemporaryDirectory() as place:
                     size = emulator.build(model, Path(place))
-                    row[numbers] = {"firmware": size | emulator.run(first(test, EVENTS), Path(place))}
+                    row[numbers]["firmware"] = size | emulator.run(first(test, EVENTS), Path(place))
                 print(name, numbers, row[numbers], flush=True)
     for numbers, found in checks.items():
         row[numbers] |= {"check": pooled(found), "folds": found}
@@ -161,7 +172,9 @@ def main():
     result = json.loads(args.json.read_text()) if args.json and args.json.exists() else {"networks": {}}
     for name in [args.only] if args.only else NETWORKS:
         result["networks"][name] = measured(name, args, emulator)
-        result["machine"] = machine.describe()
+        result |= {"seed": SEED, "machine": machine.describe()}
+        if emulator:
+            result["cross_compiler"] = cross_compiler()
         if args.json:
             args.json.write_text(json.dumps(result, indent=1) + "\n")
 
