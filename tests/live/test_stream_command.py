@@ -16,6 +16,8 @@ import pytest
 
 from timesurf import Network
 from timesurf.bench import workloads
+from timesurf.cli.live import _Saved
+from timesurf.live.session import Session
 
 WIRE = np.dtype([("t", "<i8"), ("x", "<u2"), ("y", "<u2"), ("on", "u1")])
 HOUR = 3_600_000_000
@@ -59,8 +61,11 @@ class Stream:
                 self.lines.append(line.decode())
 
     def wait_for(self, sign, meanwhile=lambda: None):
+        self.wait_until(lambda: any(re.search(sign, line) for line in self.lines), meanwhile)
+
+    def wait_until(self, true, meanwhile=lambda: None):
         deadline = time.monotonic() + 300
-        while not any(re.search(sign, line) for line in self.lines):
+        while not true():
             assert self.process.poll() is None, "".join(self.lines)
             assert time.monotonic() < deadline, "".join(self.lines)
             meanwhile()
@@ -221,6 +226,39 @@ def test_results_are_written_when_the_source_fails(model, tmp_path):
     assert result["events"] > 0
     assert result["ended_by"].startswith("EventError: ")
     assert_sane(stream.out)
+
+
+def test_what_was_taught_is_saved_while_it_runs_even_if_no_more_events_come(model, tmp_path):
+    with listening(model, tmp_path, "--teach", "-", "--save-every", "2 s") as stream:
+        stream.process.stdin.write(b"label 2\n")
+        stream.process.stdin.flush()
+        clock = iter(range(10, 10**9, 100))
+        stream.wait_for("label: 2", lambda: stream.send(datagram(next(clock))))
+        stream.wait_until(stream.out.exists)
+        stream.process.kill()  # nothing can be written at the end
+        stream.process.wait(10)
+    assert Network.load(stream.out).history[-1]["recordings"] == 1
+    assert not Network.load(model).history
+
+
+def test_what_was_learned_is_saved_once_while_no_packet_comes(model, tmp_path):
+    session, saved, when = Session(Network.load(model), adapt=True), [], iter([None, 1, 2, None, None, 3])
+    writing = _Saved(session, tmp_path / "saved.tsf", 0.0)
+
+    class Silent:
+        ended = False
+
+        def poll(self, _):
+            saved.append(writing.out.exists())
+            writing.out.unlink(missing_ok=True)
+            t = next(when)
+            writing.due, self.ended = 0.0 if t is None else np.inf, t == 3  # it is time to while none comes
+            return t
+
+    for t in writing.between(Silent()):
+        session.push(np.array([(1, 2, t)], [("x", int), ("y", int), ("t", int)]))
+    assert saved == [False, False, False, False, True, False]
+    assert not writing.out.exists()
 
 
 def test_lines_on_standard_input_teach_while_events_flow_and_the_model_is_saved(model, tmp_path):

@@ -26,6 +26,7 @@ from timesurf.io.receive import Datagrams
 _REFRESH = 10  # times per second
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 _ON_DRIFT = ("say", "adapt")
+_PATIENCE = 0.2  # s: a stream that is silent is looked at so often
 _QUIET = 1.0  # s between two lines about refused packets where there is no live display
 
 
@@ -147,7 +148,7 @@ def stream(
             if not console.is_terminal:
                 live.stop()
             each = decisions(
-                session, teacher.between(waiting), refusals,
+                session, teacher.between(saved.between(waiting)), refusals,
                 one_by_one=source == "-", prepare=prepare, label=lambda: teacher.label,
             )  # fmt: skip
             for decision in each:
@@ -155,7 +156,6 @@ def stream(
                 watch.update(decision)
                 if lines is not None:
                     lines.add(session.latest, session.events, decision)
-                saved.now_and_then()
     if refusals.count and not session.events:
         raise EventError(f"{source}: all packets were refused, {refusals.count:,}. The latest: {refusals.reason}")
     if saved.wanted:
@@ -168,15 +168,30 @@ class _Saved:
 
     def __init__(self, session: Any, out: Path | None, pause: float) -> None:
         self.session, self.out, self.pause, self.due = session, out, pause, time.monotonic() + pause
+        self._written = self._now
 
     @property
     def wanted(self) -> bool:
         """Whether there is something to write, and a place for it."""
         return self.out is not None and bool(self.session.adapts or self.session.changes)
 
-    def now_and_then(self) -> None:
-        """Write it if it is time to; a model that has diverged replaces no good one."""
-        if self.wanted and time.monotonic() >= self.due:
+    @property
+    def _now(self) -> tuple[int, int]:
+        """Where the session is: nothing was learned if it is still there."""
+        return self.session.events, self.session.changes
+
+    def between(self, waiting: Any) -> Iterator[Any]:
+        """Packets of a backlog; it is written now and then, also while none comes."""
+        while not waiting.ended:
+            packet = waiting.poll(_PATIENCE)
+            if packet is not None:
+                yield packet
+            self._now_and_then()
+
+    def _now_and_then(self) -> None:
+        """Write what is new if it is time to; a model that has diverged replaces no good one."""
+        if self.wanted and time.monotonic() >= self.due and self._written != self._now:
+            self._written = self._now
             with suppress(DivergedError):
                 self.session.adapted().save(self.out)
             self.due = time.monotonic() + self.pause
