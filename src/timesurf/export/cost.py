@@ -30,7 +30,7 @@ def constants(model: Model) -> int:
     """Bytes of constant tables, with pointers of 32 bits."""
     names = sum(len(name.encode()) + 5 for name in model.classes)
     runs = sum(4 * len(plan.runs) for plan in model.plans if len(plan.runs) > 1)
-    tables = sum(table.nbytes for table in model.numbers.tables(model))
+    tables: int = sum(table.nbytes for table in model.numbers.tables(model))
     return names + runs + tables + sum(weights.bytes for weights in model.weights)
 
 
