@@ -1,6 +1,7 @@
 """`timesurf bench online`: every recording is predicted before it is learned from, over a stream that changes."""
 
 import json
+import sys
 import types
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from timesurf import plots
 from timesurf.bench import online, workloads
+from timesurf.io import npz
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +64,14 @@ def test_result_is_drawn_and_written(recordings, tmp_path):
         assert row["recording_accuracy"] == pytest.approx(np.mean(row["right"]))
     assert result["learners"]["timesurf, frozen after the first phase"]["phases"][2] == 0
     plots.prequential(result).savefig(tmp_path / "online.png")
+
+
+def test_what_is_not_installed_is_said(timesurf, recordings, monkeypatch, tmp_path):
+    npz.write(tmp_path / "a.npz", recordings)
+    monkeypatch.setitem(sys.modules, "river", None)
+    code, said = timesurf("bench", "online", "--data", tmp_path / "a.npz", "--each", 4, "--json", tmp_path / "o.json")
+    assert code == 0, said
+    assert "river, k-NN on counts: not measured. pip install 'timesurf[bench]' adds it." in said
+    result = json.loads((tmp_path / "o.json").read_text())
+    assert result["left_out"] == ["river, k-NN on counts"]
+    assert not set(result["left_out"]) & set(result["learners"])

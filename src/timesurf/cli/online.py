@@ -45,5 +45,7 @@ def bench_online(
     for name, row in result["learners"].items():
         table.add_row(name, *(f"{share:.1%}" for share in (*row["phases"], row["recording_accuracy"])))
     console.print(table)
+    for name in result["left_out"]:
+        console.print(f"{name}: not measured. pip install 'timesurf[bench]' adds it.", highlight=False)
     write_plot(plot, lambda: plots.prequential(result))
     write_json(json_file, result)
