@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.memory import peak
 from timesurf import EventError, Recordings, Session, SettingError
 from timesurf.bench import workloads
 from timesurf.io import camera
@@ -135,6 +136,23 @@ def test_recordings_follow_one_another_and_repeat():
     twice = np.concatenate(list(repeated(lambda: in_turn(recordings()), 2)))["t"].tolist()
     assert twice == once + [12_897 + t for t in once]
     assert list(repeated(lambda: iter(()), None)) == []
+
+
+def test_a_long_recording_is_played_in_stretches_that_change_nothing():
+    n = 500_000
+    rng = np.random.default_rng(0)
+    t = np.concatenate([np.sort(rng.integers(7, 10**7, n)), [3, 9]])
+    long = Recordings([rng.integers(0, 9, n + 2).astype(np.uint8)], t, offsets=[0, n, n, n + 2], field=(9,))
+    most, times = peak(lambda: [int(packet["t"][-1]) for packet in in_turn(long)])
+    assert most < 8 * n  # as one array of 64-bit numbers it would be 24 per event, beside a copy
+    assert next(in_turn(long)).itemsize == 10  # those that wait to be run are no larger than they must be
+    played = list(in_turn(long))
+    assert [int(packet["t"][-1]) for packet in played] == times
+    later = int(t[n - 1]) - int(t[0]) + 1
+    joined = np.concatenate(played)
+    np.testing.assert_array_equal(joined["t"], np.concatenate([t[:n] - t[0], [later, later + 6]]))
+    np.testing.assert_array_equal(joined["x"], long.coords[0])
+    assert {len(packet) for packet in played} == {1000, 2}
 
 
 @pytest.mark.parametrize("speed", [1, 4])

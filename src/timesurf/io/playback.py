@@ -15,6 +15,7 @@ from timesurf.events import Recordings
 
 Array = NDArray[Any]
 _PACKET = 1000  # events of a packet of a recording, which has no packets
+_STRETCH = 64 * _PACKET  # events of a recording that are in memory at a time
 _STEP = 5000  # us of a packet that is played: often enough for the eye
 _NAP = 0.1  # s, so that a signal is noticed
 
@@ -33,14 +34,22 @@ def in_turn(recordings: Recordings) -> Iterator[Array]:
         Fields x, y, ..., t and p; never empty.
 
     """
-    later = 0
-    for recording in recordings:
-        (events,) = recording.to_structured()
-        events = events.astype([(name, np.int64) for name in events.dtype.names or ()])
-        events["t"] += later - (events["t"][0] if len(events) else 0)
-        later = int(events["t"][-1]) + 1 if len(events) else later
-        for i in range(0, len(events), _PACKET):
-            yield events[i : i + _PACKET]
+    later = held = 0
+    for start, stop in zip(recordings.starts.tolist(), recordings.stops.tolist(), strict=True):
+        shift = None
+        begins = np.arange(start, stop, _STRETCH)
+        for stretch in recordings.cut(begins, np.minimum(begins + _STRETCH, stop)):
+            (events,) = stretch.to_structured()
+            names = events.dtype.names or ()  # times grow from recording to recording, all else stays as small as it is
+            events = events.astype([(name, np.int64 if name == "t" else events.dtype[name]) for name in names])
+            shift = later - int(events["t"][0]) if shift is None else shift
+            events["t"] += shift
+            for i in range(0, len(events), _PACKET):
+                yield events[i : i + _PACKET]
+            later, held = int(events["t"][-1]) + 1, held + len(events)
+            if held >= _STRETCH:
+                recordings.release()
+                held = 0
 
 
 def repeated(play: Callable[[], Iterable[Array]], times: int | None) -> Iterator[Array]:
