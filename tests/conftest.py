@@ -9,13 +9,15 @@ import pytest
 
 try:
     from hypothesis import HealthCheck, settings
+
+    from tests.examples import LONG, USUAL
 except ImportError:  # tests/gpu does without it
     pass
 else:
     # By default the same examples every time; HYPOTHESIS_PROFILE=long draws many new ones.
     quiet = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-    settings.register_profile("default", max_examples=60, derandomize=True, **quiet)
-    settings.register_profile("long", max_examples=3000, **quiet)
+    settings.register_profile("default", max_examples=USUAL, derandomize=True, **quiet)
+    settings.register_profile("long", max_examples=LONG, **quiet)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from timesurf import Full, Network, Rule, SettingError, Sup3rClassifier, Window, calibration, metrics
 from timesurf.errors import ModelFileError
 from timesurf.modelfile import describe, write
@@ -48,7 +49,7 @@ def likelihood(evidence, events, label, by):
     return (believed * np.log(confidence) + (1 - believed) * np.log(1 - confidence)).sum()
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(seeds, st.floats(0.3, 3))
 def test_the_scale_makes_decisions_as_likely_as_they_are_right(seed, skill):
     data = some_evidence(seed, skill=skill)
@@ -57,7 +58,7 @@ def test_the_scale_makes_decisions_as_likely_as_they_are_right(seed, skill):
     assert all(likelihood(*data, found) >= likelihood(*data, other) for other in others)
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(seeds)
 def test_the_prior_makes_beginnings_as_sure_as_they_are_right(seed):
     evidence, _, label = some_evidence(seed, recordings=300, skill=3)
@@ -68,7 +69,7 @@ def test_the_prior_makes_beginnings_as_sure_as_they_are_right(seed):
     assert p.max() < 0.35  # not far from chance
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(seeds, st.floats(1e-3, 1e3), st.floats(0, 100))
 def test_probabilities_sum_to_one_and_decide_as_evidence_does(seed, scale, prior):
     evidence, events, _ = some_evidence(seed)

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from tests.examples import examples
 from tests.memory import peak
 from tests.random_networks import cases
-from timesurf import Full, Network, Recordings, SettingError, Tile, Window, inference
-from timesurf.engines import pack, reference
+from timesurf import EventError, Full, Network, Recordings, SettingError, Tile, Window, inference
+from timesurf.engines import Parameters, pack, reference
+from timesurf.io import npz
 from timesurf.learning import start
 from timesurf.presets import named
 
@@ -39,6 +41,35 @@ def test_inference_holds_the_votes_once(many, monkeypatch):
     assert used < 1.2 * outcome.votes.nbytes
 
 
+def test_more_votes_than_memory_holds_are_refused_before_a_recording_is_run():
+    none = np.empty(0, np.int64)
+    silent = Recordings([none], none, offsets=np.zeros(200_001, np.int64), field=(1,), labels=np.arange(200_000) % 2000)
+    network = Network([Full(tau=1)], (1,), 1, range(2000))
+    network.parameters = Parameters.of([np.zeros((2000, 1, 1))], [np.full(2000, np.inf)])
+
+    def refused():
+        with pytest.raises(EventError, match=r"200,000 recordings for 2,000 classes take 3\.0 GiB.* at most 134,217 "):
+            network.evaluate(silent)
+
+    assert peak(refused)[0] < 20 << 20
+
+
+def test_as_many_votes_as_there_may_be_and_no_more(many, monkeypatch, timesurf, tmp_path):
+    network, data = many
+    npz.write(tmp_path / "some.npz", data[:3])
+    network.save(tmp_path / "m.tsf")
+    monkeypatch.setattr(inference, "_MOST_VOTES", 3 * MANY)
+    assert network.infer(data[:3]).votes.shape == (3, MANY)
+    assert timesurf("evaluate", tmp_path / "m.tsf", tmp_path / "some.npz")[0] == 0
+    monkeypatch.setattr(inference, "_MOST_VOTES", 3 * MANY - 1)
+    with pytest.raises(EventError, match="at most 2 recordings at a time"):
+        network.infer(data[:3])
+    monkeypatch.setattr(inference, "_RECORDINGS_AT_ONCE", 2)  # the command line runs some at a time
+    code, said = timesurf("evaluate", tmp_path / "m.tsf", tmp_path / "some.npz")
+    assert code == 2
+    assert "Votes of 3 recordings for 3,000 classes" in said
+
+
 def test_a_pass_over_many_classes_keeps_no_votes_of_earlier_batches(many):
     network, data = many
     used, _ = peak(lambda: network.train(data, passes=1, batch_size=50))
@@ -54,7 +85,7 @@ def test_a_start_over_a_large_field_takes_little_more_than_its_centroids():
 
 
 @given(cases())
-@settings(max_examples=30)
+@examples(30)
 def test_a_mean_over_the_entries_that_occur_is_the_mean_surface(case):
     full = (*case.stages, *start_on_top(case.stages[-1]))
     expected = reference.surfaces(full, with_zeros(case.parameters, full), case.batch, len(full) - 1)

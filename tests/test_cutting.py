@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from timesurf import EventError, Recordings, SettingError
 from timesurf.learning.split import split
 from timesurf.transforms import cutting
@@ -33,7 +34,7 @@ def starts(begin, end, length, hop, rest):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 120), st.sampled_from([0.0, 0.25, 0.5, 0.9]), st.booleans())
-@settings(max_examples=40)
+@examples(40)
 def test_pieces_of_time_against_a_plain_loop(seed, length, overlap, rest):
     whole = some(seed)
     found = cutting.cut(whole, length, overlap=overlap, rest=rest)
@@ -49,7 +50,7 @@ def test_pieces_of_time_against_a_plain_loop(seed, length, overlap, rest):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 25), st.sampled_from([0.0, 0.5]), st.booleans())
-@settings(max_examples=30)
+@examples(30)
 def test_pieces_of_events_against_a_plain_loop(seed, events, overlap, rest):
     whole = some(seed)
     found = cutting.cut(whole, events=events, overlap=overlap, rest=rest)

@@ -5,9 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from timesurf import EventError, Full, Network, Recordings, SettingError, transforms
 from timesurf.engines import Parameters
 from timesurf.errors import ModelFileError
@@ -36,7 +37,7 @@ def events(seed=0, n=800):
 
 @pytest.mark.parametrize("how", HOWS, ids=str)
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 800), max_size=6))
-@settings(max_examples=8)
+@examples(8)
 def test_a_stream_gives_the_events_of_the_whole_recording_however_it_is_cut(how, seed, cuts):
     whole = events(seed)
     (expected,) = how(whole).to_structured()
@@ -115,7 +116,7 @@ def test_a_clock_that_is_set_back_blocks_no_pixel():
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([15.0, 40.0, 90.0]))
-@settings(max_examples=20)
+@examples(20)
 def test_hot_pixels_against_a_plain_loop(seed, rate):
     whole = events(seed)
     count, last, expected = {}, {}, []

@@ -4,10 +4,10 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.examples import examples
 from timesurf import Full, Network, Rule, Session, Tile
 from timesurf.datasets import sentences
 
@@ -112,4 +112,4 @@ class Use(RuleBasedStateMachine):
 
 
 TestUse = Use.TestCase
-TestUse.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+TestUse.settings = examples(60, stateful_step_count=20)

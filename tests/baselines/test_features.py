@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from timesurf import EventError, Recordings, Window
 from timesurf.baselines import features, hats, hots, linear
 from timesurf.baselines.online_hots import OnlineHots
@@ -29,7 +30,7 @@ def all_surfaces(recordings, decay="exponential"):
     return np.concatenate([row for r in recordings for row in features.surfaces(stage, r, decay=decay)])
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(st.integers(0, 99), st.sampled_from([(6,), (5, 4), (3, 3, 2)]), st.sampled_from(["exponential", "linear"]))
 def test_every_event_goes_to_the_closest_unit(seed, field, decay):
     rng = np.random.default_rng(seed)
@@ -95,7 +96,7 @@ def test_fewer_events_than_units_are_refused(rng):
         features.drawn(features.placed(LAYER, few), few, number=4)
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(st.integers(0, 99), st.sampled_from([(7,), (5, 4)]), st.integers(1, 2), st.integers(1, 3))
 def test_hats_is_its_equation(seed, field, radius, cells):
     some = random_recordings(np.random.default_rng(seed), field)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from timesurf.baselines.feast import Feast
 from timesurf.baselines.homeostasis import Homeostasis
 from timesurf.baselines.online_hots import OnlineHots
@@ -19,7 +20,7 @@ def made(shape):
     return rng.uniform(0.05, 1, (units, entries)), rng.uniform(0.05, 1, (events, entries))
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(shapes)
 def test_online_hots_is_its_equation(shape):
     c, surfaces = made(shape)
@@ -35,7 +36,7 @@ def test_online_hots_is_its_equation(shape):
     assert learner.wins.tolist() == wins.tolist()
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(shapes, st.sampled_from([0.0, 0.25, 2.0]))
 def test_homeostasis_is_its_equation(shape, strength):
     c, surfaces = made(shape)
@@ -52,7 +53,7 @@ def test_homeostasis_is_its_equation(shape, strength):
     assert learner.wins.tolist() == wins.tolist()
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(shapes, st.sampled_from([0.0, 0.9, 1.01]))
 def test_feast_is_its_equation(shape, threshold):
     c, surfaces = made(shape)

@@ -5,9 +5,10 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.random_networks import cases, temperatures
 from timesurf.engines import Options, reference
 from timesurf.engines.cpu import engine as cpu
@@ -90,7 +91,7 @@ def test_online_learning_without_writing_surfaces_out(case, gain):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @given(case=cases())
-@settings(max_examples=30)
+@examples(30)
 def test_same_surfaces_in_every_layer(engine, case):
     for layer in range(len(case.stages)):
         expected = reference.surfaces(case.stages, case.parameters, case.batch, layer)
@@ -101,7 +102,7 @@ def test_same_surfaces_in_every_layer(engine, case):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @given(case=cases(most_layers=1))
-@settings(max_examples=30)
+@examples(30)
 def test_float32_evidence_and_delta_steps_differ_only_in_rounding(engine, case):
     """In one layer whose thresholds stay: a near-tie then changes neither shares nor what comes later."""
     rule = replace(case.rule, last="delta", gamma=0, delta=0)
@@ -116,7 +117,7 @@ def test_float32_evidence_and_delta_steps_differ_only_in_rounding(engine, case):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @given(case=cases())
-@settings(max_examples=30)
+@examples(30)
 def test_float32_differs_only_in_rounding(engine, case):
     """Distances to 1e-5 (relative) where winners agree; they part only at near-ties, 1e-5 apart at most."""
     parameters = case.parameters.copy()
@@ -149,7 +150,7 @@ def test_online_learning_in_float32_differs_only_in_rounding(small, case):
 
 
 @given(case=cases(), gain=st.sampled_from([0.5, 1.0, 2.0]))
-@settings(max_examples=30)
+@examples(30)
 def test_online_learning_in_float32_with_gains_that_reset_scales(case, gain):
     rule = replace(case.rule, alpha=gain, beta=-gain / 2, last="sup3r")
     case = replace(case, rule=rule)

@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from tests.examples import examples
 from tests.export.cases import expected, network_of, run, run_commands
 from tests.random_networks import cases
 from timesurf import Full, Network, Tile, Window
@@ -20,7 +21,7 @@ NEAR = {"float32": 1e-4, "int16": 2e-2}  # of squared distances: closer units, o
 
 @pytest.mark.parametrize("numbers", NEAR)
 @given(case=cases())
-@settings(max_examples=10)
+@examples(10)
 def test_same_winners_rejections_and_decisions_up_to_the_first_near_tie(numbers, case):
     ran, decided = run(network_of(case), case.recordings, numbers=numbers)
     right = expected(case)

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
+from tests.examples import examples
 from tests.export.cases import learned, network_of, run, run_commands
 from tests.random_networks import cases
 from timesurf import Network, Window, presets
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("any_cc")
 
 
 @given(case=cases(most_layers=3))
-@settings(max_examples=8)
+@examples(8)
 def test_same_parameters_as_the_reference(case):
     """Random rates, kernels, competition, frozen units; in float64 rounding tips nothing."""
     case = replace(case, rule=replace(case.rule, last="sup3r"))

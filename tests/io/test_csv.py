@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from timesurf import EventError, Recordings
 from timesurf.events.names import meaning
 from timesurf.io import camera
@@ -90,7 +91,7 @@ numbers = st.one_of(
 )
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.lists(numbers, min_size=1, max_size=5), st.sampled_from(["s", "ms", "us", "ns"]))
 def test_times_are_exact_in_any_unit(texts, unit):
     from decimal import ROUND_HALF_UP, Decimal

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from timesurf import EventError, Network, Rule, SettingError
 from timesurf.datasets import sentences
 from timesurf.engines import Parameters, Trace, pack, reference
@@ -123,7 +124,7 @@ def test_an_extended_network_saves_loads_and_extends_again(tmp_path):
     calls=st.lists(st.sampled_from(["fit on", "batch", "adapt", "guarded", "extend", "save"]), max_size=5),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=15)
+@examples(15)
 def test_frozen_units_keep_every_bit_through_any_calls(tmp_path_factory, calls, seed):
     network = trained()
     rng = np.random.default_rng(seed)

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from timesurf import Full, Network, Rule, Window, metrics
 from timesurf.errors import SettingError
 from timesurf.learning import sparsity
@@ -50,7 +51,7 @@ def test_a_share_that_is_kept_already_changes_nothing():
     assert network.parameters.same(before)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(0, 2**32 - 1), st.floats(0.01, 0.99))
 def test_units_keep_their_closest_events_and_the_order_of_their_selectivity(seed, target):
     rng = np.random.default_rng(seed)

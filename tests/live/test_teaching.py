@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.live.test_session import bounds
 from tests.random_networks import cases
 from timesurf import EventError, Network, SettingError
@@ -64,7 +65,7 @@ PRECISIONS = pytest.mark.parametrize("precision", ["float64", "float32"])
 
 @PRECISIONS
 @given(cases(), st.integers(0, 2**32))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_what_was_taught_is_that_of_partial_fit_and_adapt_for_any_cut(precision, case, seed):
     network, rng = network_of(case, precision), np.random.default_rng(seed)
     offline, session, later = network.twin(network.snapshot()), Session(network, adapt=True), 0
@@ -87,7 +88,7 @@ def test_what_was_taught_is_that_of_partial_fit_and_adapt_for_any_cut(precision,
 
 @PRECISIONS
 @given(cases(), st.integers(0, 2**32))
-@settings(deadline=None, max_examples=20)
+@examples(20)
 def test_classes_are_added_as_by_extend_for_any_cut(precision, case, seed):
     network, rng = network_of(case, precision), np.random.default_rng(seed)
     offline, session = network.twin(network.snapshot()), Session(network, recent="10 ms")

@@ -3,16 +3,17 @@
 from dataclasses import dataclass
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.random_networks import streams
 from timesurf.engines import Batch, Parameters, pack
 from timesurf.rule import Rule
 from timesurf.spiking import Neurons, cpu, reference
 from timesurf.spiking.layers import Stage, stack
 
-QUICK = settings(max_examples=40, deadline=None)
+QUICK = examples(40)
 EXACT = {"rtol": 1e-9, "atol": 1e-12}
 
 

@@ -4,8 +4,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from tests.examples import examples
 from tests.random_networks import cases
 from timesurf import Recordings, Rule
 from timesurf.bench import workloads
@@ -44,7 +45,7 @@ def test_same_bits_for_any_number_of_threads(monkeypatch, last, dtype):
 
 
 @given(case=cases())
-@settings(max_examples=20)
+@examples(20)
 def test_memory_of_an_earlier_recording_is_gone(case):
     """Workspaces are kept between calls and never cleared: results must not depend on what ran before."""
     once = cpu.infer(case.stages, case.parameters, case.batch, trace=True)

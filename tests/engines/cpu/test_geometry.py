@@ -1,9 +1,10 @@
 """The tables of a layer lead to the same neighbourhoods and outputs as the layer itself."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.random_networks import networks
 from timesurf.engines import reference
 from timesurf.engines.cpu.geometry import geometry
@@ -11,7 +12,7 @@ from timesurf.layers import stack
 
 
 @given(st.data())
-@settings(max_examples=50)
+@examples(50)
 def test_tables_lead_where_the_layer_says(data):
     field = tuple(data.draw(st.lists(st.integers(1, 7), min_size=1, max_size=3)))
     for stage in stack(data.draw(networks(field)), field, data.draw(st.integers(1, 3))):
@@ -28,7 +29,7 @@ def test_tables_lead_where_the_layer_says(data):
 
 
 @given(st.data())
-@settings(max_examples=50)
+@examples(50)
 def test_a_location_lies_in_the_block_of_its_neighbourhood(data):
     field = tuple(data.draw(st.lists(st.integers(1, 7), min_size=1, max_size=3)))
     for stage in stack(data.draw(networks(field)), field, 1):
