@@ -19,6 +19,7 @@ _EVENTS_AT_ONCE = 1 << 22  # packed for an engine at one time: bounds memory bey
 _RECORDINGS_AT_ONCE = 1 << 12  # each has votes for every class, of which there may be many
 _TRACED_AT_ONCE = 1 << 19  # events: a trace is large
 _MOST_NUMBERS = 1 << 27  # of all centroids, in float64: 1 GiB; engines work on copies of them
+_MOST_VOTES = 1 << 28  # of all recordings that are run at one time: 2 GiB, and as much for evidence
 _MOST_PER_EVENT = 1 << 23  # multiplications of a Window layer: a core then runs about a thousand events per second
 
 
@@ -67,6 +68,22 @@ def check_size(stages: tuple[Stage, ...]) -> None:
             )
 
 
+def check_votes(recordings: int, classes: int) -> None:
+    """Refuse more recordings than there is memory for votes for every class, before any is run.
+
+    Raises
+    ------
+    EventError
+        If there are, with the number of recordings that may be run at a time.
+    """
+    if recordings * classes > _MOST_VOTES:
+        raise EventError(
+            f"Votes of {recordings:,} recordings for {classes:,} classes take {8 * recordings * classes / 2**30:,.1f} "
+            f"GiB, and evidence as much again. Run at most {_MOST_VOTES // classes:,} recordings at a time, such as "
+            f"recordings[:{_MOST_VOTES // classes}]."
+        )
+
+
 def layer_number(stages: tuple[Stage, ...], layer: int) -> int:
     """The number of a layer from 0 up; -1 is the last."""
     depth = len(stages)
@@ -95,6 +112,7 @@ def infer(
     engine: Engine, stages: tuple[Stage, ...], parameters: Parameters, recordings: Recordings, options: Options
 ) -> Outcome:
     """Run all recordings, as many at a time as the engine takes."""
+    check_votes(len(recordings), stages[-1].classes)
     if isinstance(engine, TakesDataSet):
         return engine.infer_all(stages, parameters, recordings, options)
     whole = Outcome.blank(stages, recordings.counts)

@@ -217,12 +217,13 @@ def progress(what: str, networks: int, start: str = "mean") -> Iterator[Any]:
 def in_parts(what: str, recordings: Any, call: Callable[[Any], Any]) -> Any:
     """The outcome of a call on recordings, made for some of them at a time, with a progress bar."""
     from timesurf.engines import Outcome
-    from timesurf.inference import parts
+    from timesurf.inference import check_votes, parts
 
     with counted(what) as report:
         outcomes = []
         for part in parts(recordings, None, _EVENTS_PER_REPORT):
             outcomes.append(call(recordings[part]))
+            check_votes(len(recordings), outcomes[0].votes.shape[1])
             report(min(part.stop, len(recordings)), len(recordings))
     return Outcome.joined(outcomes)
 
