@@ -1,12 +1,15 @@
 """Exported C in float32 beside the reference engine, on a million random events of random networks.
 
-Run: python benchmarks/random_networks_in_c.py [EVENTS]
+Run: python benchmarks/random_networks_in_c.py [--events 1000000] [--json FILE]
 
 Networks of 1 to 4 layers of any kind, that decide by votes or by evidence, are drawn as for the tests. Up to the first
 near-tie of a recording (two units, or a unit and its threshold, within 1e-4 in squared distance) every winner, every
 rejection and, if there is none, the decision must be the same; what comes after a near-tie is counted apart.
+`python -m benchmarks.microcontroller_tables` writes the figures into docs/howto/microcontroller.md.
 """
 
+import argparse
+import json
 import sys
 from dataclasses import replace
 from itertools import pairwise
@@ -21,9 +24,11 @@ from tests.random_networks import cases
 
 from timesurf.engines import pack
 from timesurf.events import Recordings
+from timesurf.results import machine
 
 RECORDINGS, EVENTS = 100, 100  # per network, and of each
 NEAR = 1e-4
+SEED = 0  # of networks and events
 
 
 def longer(case, rng):
@@ -59,11 +64,12 @@ def compare(case, counts):
     counts["networks"] = counts.get("networks", 0) + 1
 
 
-def main(events=1_000_000):
-    counts, rng = {}, np.random.default_rng(0)
+def measured(events):
+    """Counts over so many events of random networks."""
+    counts, rng = {}, np.random.default_rng(SEED)
     networks = -(-events // (RECORDINGS * EVENTS))
 
-    @seed(0)
+    @seed(SEED)
     @settings(
         max_examples=networks, deadline=None, database=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
@@ -75,6 +81,15 @@ def main(events=1_000_000):
 
     every()
     print(file=sys.stderr)
+    return counts
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    counts = measured(args.events)
     print(
         f"{counts['events']:,} events of {counts['networks']} networks\n"
         f"before the first near-tie of their recording: {counts['before']:,}, different: {counts['before_differ']}\n"
@@ -82,8 +97,11 @@ def main(events=1_000_000):
         f"recordings without a near-tie: {counts['plain']:,}, decisions that differ: {counts['plain_differ']}\n"
         f"all recordings: {counts['recordings']:,}, decisions that differ: {counts['decisions_differ']}"
     )
+    if args.json:
+        result = {"counts": counts, "near": NEAR, "seed": SEED, "machine": machine.describe()}
+        args.json.write_text(json.dumps(result, indent=1) + "\n")
     sys.exit(1 if counts["before_differ"] or counts["plain_differ"] else 0)
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main()
