@@ -3,13 +3,20 @@
 import csv
 import json
 import os
+import re
 import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 
 from timesurf import Network
 from timesurf.bench import workloads
+from timesurf.cli.app import app
 from timesurf.datasets import sentences
 from timesurf.io import npz
 
@@ -203,8 +210,67 @@ def test_files_are_played_logged_and_sent(timesurf, tmp_path):
 def test_doctor_lists_what_is_missing(timesurf, tmp_path):
     code, said = timesurf("doctor", "--json", tmp_path / "d.json")
     assert code == 0
-    assert json.loads((tmp_path / "d.json").read_text())["engines"]["reference"] == ""
+    found = json.loads((tmp_path / "d.json").read_text())
+    assert found["engines"]["reference"] == ""
     assert "engine" in said
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+    assert set(found["extras"]) == set(project["optional-dependencies"]) - {"dev", "docs", "fuzz"}  # those for users
+
+
+def test_demo_finishes_without_matplotlib_and_says_where_the_model_is(timesurf, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # cannot be imported
+    code, said = timesurf("demo", "--out", tmp_path / "d")
+    assert code == 0, said
+    assert "No figure was drawn" in said
+    assert "pip install" in said
+    assert f"The trained network: {tmp_path / 'd' / 'sentences.tsf'}" in said
+    assert len(Network.load(tmp_path / "d" / "sentences.tsf").classes) == 2
+
+
+def test_predict_says_so_where_recordings_of_several_classes_all_get_one(folder, model, timesurf, tmp_path):
+    network = Network.load(model)
+    network.parameters[-1].thresholds[1] = 0  # the second class never wins
+    network.save(tmp_path / "one.tsf")
+    code, said = timesurf("predict", tmp_path / "one.tsf", folder / "test.npz")
+    assert code == 0, said
+    assert "All recordings get one class" in said
+    npz.write(tmp_path / "alike.npz", (data := npz.read(folder / "test.npz"))[data.labels == data.classes[0]])
+    for calm in (folder / "unlabelled.npz", tmp_path / "alike.npz"):
+        assert "get one class" not in timesurf("predict", tmp_path / "one.tsf", calm)[1]
+
+
+def test_the_report_of_a_model_has_the_day_in_its_title(folder, model, timesurf, tmp_path):
+    before = time.strftime("%Y-%m-%d")
+    code, said = timesurf("report", model, "--data", folder / "test.npz", "--out", tmp_path / "r.html")
+    assert code == 0, said
+    title = re.search("<title>(.*?)</title>", (tmp_path / "r.html").read_text("utf-8"))[1]
+    assert any(day in title for day in (before, time.strftime("%Y-%m-%d")))
+
+
+@pytest.mark.parametrize(
+    ("words", "option", "values"),
+    [
+        (("train",), "preset", {"auto", "camera", "nmnist", "sentences"}),
+        (("train",), "unit", {"s", "ms", "us", "ns"}),
+        (("train",), "sensor", {"dvs128", "davis240", "davis346", "cochlea"}),
+        (("evaluate",), "decide", {"votes", "evidence"}),
+        (("export",), "to", {"c"}),
+        (("export",), "numbers", {"float32", "float64", "int16", "int8"}),
+        (("bench", "family"), "method", {"default", "feast", "hots"}),
+        (("bench", "family"), "only", {"sentences", "braille touch"}),
+        (("bench", "senses"), "method", {"default", "tuned"}),
+        (("bench", "spiking"), "part", {"digits", "continual"}),
+    ],
+)
+def test_a_shell_completes_the_values_of_an_option(words, option, values):
+    command = typer.main.get_command(app)
+    for word in words:
+        command = command.commands[word]
+    (found,) = (one for one in command.params if one.name == option)
+    context = typer.Context(command)
+    assert values <= {item.value for item in found.shell_complete(context, "")}
+    one = min(values)
+    assert one in {item.value for item in found.shell_complete(context, one[:1])}
 
 
 def test_latency_is_measured_in_microseconds(timesurf, tmp_path):

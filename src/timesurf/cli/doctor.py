@@ -14,11 +14,15 @@ from timesurf.cli.wording import installable
 
 EXTRAS = {  # purpose of each extra, and the module that shows whether it is installed
     "plots": ("pictures and animations", "matplotlib"),
-    "formats": ("camera files, UDP", "faery"),
+    "formats": ("camera files: AEDAT 4, RAW, ES", "faery"),
+    "hdf5": ("camera files in HDF5", "h5py"),
+    "ros": ("ROS bags", "rosbags"),
+    "live": ("timesurf live", "websockets"),
     "cuda": ("an NVIDIA GPU", "cupy"),
     "tonic": ("tonic's data sets", "tonic"),
     "dask": ("many machines", "distributed"),
     "search": ("timesurf search", "optuna"),
+    "nir": ("spiking networks for other software", "nir"),
     "bench": ("backpropagation in Table 3", "torch"),
 }
 

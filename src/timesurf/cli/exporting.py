@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Json, Model, TestSplit, app, check_writable, console, counted, say_next, write_json
+from timesurf.cli.app import Json, Model, TestSplit, app, check_writable, console, counted, one_of, say_next, write_json
 from timesurf.cli.data import load, load_test
 from timesurf.cli.preparing import fitted
 from timesurf.errors import SettingError
@@ -19,12 +19,16 @@ from timesurf.errors import SettingError
 def export(
     model: Model,
     out: Annotated[Path, typer.Option(help="Folder to write NAME.h and NAME.c into.", file_okay=False)],
-    to: Annotated[str, typer.Option(help="What to export to: c, which is C99.")] = "c",
+    to: Annotated[str, typer.Option(autocompletion=one_of("c"), help="What to export to: c, which is C99.")] = "c",
     name: Annotated[
         str | None, typer.Option(help="Prefix of all public names in C; default: the name of the model file.")
     ] = None,
     numbers: Annotated[
-        str, typer.Option(help="What the C computes with: float32, int16 or int8; with --learn float32 or float64.")
+        str,
+        typer.Option(
+            autocompletion=one_of("float32", "int16", "int8", "float64"),
+            help="What the C computes with: float32, int16 or int8; with --learn float32 or float64.",
+        ),
     ] = "float32",
     learn: Annotated[bool, typer.Option("--learn", help="C that also learns online, with labels and without.")] = False,
     calibrate: Annotated[

@@ -12,13 +12,22 @@ from timesurf.cli.app import Json, bench, check_writable, console, write_json, w
 from timesurf.cli.measuring import Folder, Minutes, Only, Plot, Processes, Small, folder_of, plan_of
 
 
+def _methods() -> list[str]:
+    from timesurf.bench import family
+
+    return list(family.METHODS)
+
+
 @bench.command("family")
 def bench_family(
     data: Folder = None,
     seeds: Annotated[int, typer.Option(min=1, help="Splits (folds, speakers) per data set.")] = 3,
     only: Only = None,
     method: Annotated[
-        list[str] | None, typer.Option(help="Only this method, by its name in the table; repeatable. Default: all.")
+        list[str] | None,
+        typer.Option(
+            autocompletion=_methods, help="Only this method, by its name in the table; repeatable. Default: all."
+        ),
     ] = None,
     shots: Annotated[
         list[int] | None,

@@ -55,7 +55,8 @@ def train(
     preset: Annotated[
         str,
         typer.Option(
-            help="Layers and settings: auto (chosen from the data), camera, nmnist, sentences, or a .json of search."
+            autocompletion=one_of("auto", "camera", "nmnist", "sentences"),
+            help="Layers and settings: auto (chosen from the data), camera, nmnist, sentences, or a .json of search.",
         ),
     ] = "auto",
     validation: Annotated[

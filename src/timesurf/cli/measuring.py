@@ -16,7 +16,18 @@ if TYPE_CHECKING:
 Folder = Annotated[
     Path | None, typer.Option(help="Folder with real recordings; default: $TIMESURF_DATA.", file_okay=False)
 ]
-Only = Annotated[list[str] | None, typer.Option(help="Only data sets with this in their name; repeatable.")]
+
+
+def _data_sets() -> list[str]:
+    from timesurf.bench import senses
+
+    return list(senses.SENSES)
+
+
+Only = Annotated[
+    list[str] | None,
+    typer.Option(autocompletion=_data_sets, help="Only data sets with this in their name; repeatable."),
+]
 Small = Annotated[
     int | None, typer.Option(min=20, help="Learn from so many recordings at most: a quick look, no result.")
 ]

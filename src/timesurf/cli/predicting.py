@@ -27,7 +27,7 @@ from timesurf.cli.app import (
 from timesurf.cli.cutting import Every, Overlap, cut
 from timesurf.cli.preparing import changed, fitted, prepares
 from timesurf.cli.terminal import bold
-from timesurf.cli.using import Decide, Sure
+from timesurf.cli.using import Decide, Sure, say_if_one_class
 from timesurf.cli.wording import count
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
@@ -100,6 +100,7 @@ def predict(
         _say_how_soon(table)
     write_plot(plot, lambda: _drawn(table, network.classes.tolist()))
     _summarise(table, out)
+    say_if_one_class(table["decision"], [label for label in table.get("label", []) if label is not None])
     say_next(f"timesurf stream {model} --from udp://0.0.0.0:7777", "the same on a live camera")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -43,7 +44,8 @@ def report(
         if data is None:
             raise SettingError(f"{run} is a model without recordings: give --data, or the folder of its run.")
         network = Network.load(run)
-        found = runs.Run({"config": {"model": str(run)}, "history": network.history}, network, None)
+        about = {"config": {"model": str(run)}, "history": network.history, "when": time.strftime("%Y-%m-%d %H:%M")}
+        found = runs.Run(about, network, None)
         out = out or run.with_suffix(".html")
     else:
         found = runs.read(run)

@@ -8,7 +8,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Engine, Json, bench, check_writable, console, write_json
+from timesurf.cli.app import Engine, Json, bench, check_writable, console, one_of, write_json
 from timesurf.cli.measuring import Folder, Only, Processes, Small, folder_of, plan_of
 
 TITLES = {
@@ -27,7 +27,10 @@ def bench_senses(
     only: Only = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(help="default, counts_1, counts_8, hots, preset or tuned; repeatable. Default: all but tuned."),
+        typer.Option(
+            autocompletion=one_of(*TITLES),
+            help="default, counts_1, counts_8, hots, preset or tuned; repeatable. Default: all but tuned.",
+        ),
     ] = None,
     minutes: Annotated[float, typer.Option(min=0.01, help="Minutes of tuning, for the method tuned.")] = 5.0,
     small: Small = None,

@@ -8,7 +8,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Json, Seed, bench, check_writable, console, write_json
+from timesurf.cli.app import Json, Seed, bench, check_writable, console, one_of, write_json
 from timesurf.cli.measuring import Folder, folder_of
 
 
@@ -19,7 +19,10 @@ def bench_spiking(
     recordings: Annotated[int, typer.Option(min=20, help="Of sentences: for training, and as many to test.")] = 1000,
     part: Annotated[
         list[str] | None,
-        typer.Option(help="classification, continual, incremental or digits; repeatable. Default: all."),
+        typer.Option(
+            autocompletion=one_of("classification", "continual", "incremental", "digits"),
+            help="classification, continual, incremental or digits; repeatable. Default: all.",
+        ),
     ] = None,
     data: Folder = None,
     folds: Annotated[int, typer.Option(min=1, help="Folds of the digits.")] = 3,

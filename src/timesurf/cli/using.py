@@ -19,6 +19,7 @@ from timesurf.cli.app import (
     check_writable,
     console,
     in_parts,
+    one_of,
     say_next,
     write_json,
 )
@@ -33,7 +34,10 @@ from timesurf.transforms.preparation import Preparation
 
 Decide = Annotated[
     str | None,
-    typer.Option(help="votes or evidence; default: evidence where the model has it (preset auto), else votes."),
+    typer.Option(
+        autocompletion=one_of("votes", "evidence"),
+        help="votes or evidence; default: evidence where the model has it (preset auto), else votes.",
+    ),
 ]
 Sure = Annotated[
     float | None,
@@ -96,6 +100,16 @@ def _confusion(names: list[str], counts: Any) -> Table | str:
     return table
 
 
+def say_if_one_class(decided: list[Any], true: list[Any]) -> None:
+    """Say so if all recordings get one class though they are of several."""
+    if len(set(decided)) == 1 < len(set(true)):
+        console.print(
+            "All recordings get one class: the network has not learned to distinguish them. `timesurf train` without "
+            "--preset chooses settings from the data.",
+            highlight=False,
+        )
+
+
 @app.command()
 @prepares
 def evaluate(
@@ -133,12 +147,7 @@ def evaluate(
     counts = metrics.confusion_counts(outcome.votes, label, outcome.evidence)
     console.print(_confusion([str(name) for name in classes], counts), highlight=False)
     confusion = [[classes[true], [*classes, None][decided], n] for true, decided, n in counts.tolist()]
-    if len(set(counts[:, 1].tolist())) == 1 < len(set(counts[:, 0].tolist())):
-        console.print(
-            "All recordings get one class: the network has not learned to distinguish them. `timesurf train` without "
-            "--preset chooses settings from the data.",
-            highlight=False,
-        )
+    say_if_one_class(counts[:, 1].tolist(), counts[:, 0].tolist())
     write_json(json_file, result | {"confusion": confusion, "model": str(model), "data": data})
     say_next(f"timesurf predict {model} DATA", "classifies recordings without labels")
 
