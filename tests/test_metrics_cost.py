@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.memory import peak
-from timesurf import metrics
+from timesurf import calibration, metrics
 from timesurf.engines import Outcome
 
 MANY = 3000  # classes: a table of all pairs has 9 million entries, 72 MB
@@ -29,6 +29,16 @@ def test_figures_take_no_copy_of_the_votes_where_labels_are_missing():
     used, figures = peak(lambda: metrics.summary(outcome, label))
     assert figures["recording_accuracy"] == 1
     assert used < outcome.votes.nbytes / 8
+
+
+def test_decisions_by_evidence_take_no_copy_of_it():
+    outcome = outcome_of(500, MANY)
+    evidence = np.random.default_rng(0).normal(-9, 3, outcome.votes.shape)
+    used, decided = peak(lambda: metrics.decide(outcome.votes, evidence))
+    expected = calibration.probabilities(evidence, outcome.votes.sum(axis=1), calibration.UNCALIBRATED)
+    np.testing.assert_array_equal(decided.confidence, expected.max(axis=1))
+    np.testing.assert_array_equal(decided.classes, expected.argmax(axis=1))
+    assert used < evidence.nbytes
 
 
 def test_confusions_have_as_many_entries_as_pairs_occur():

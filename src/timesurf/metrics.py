@@ -21,6 +21,7 @@ from timesurf.engines import Outcome, Trace
 from timesurf.layers import Stage
 
 Array = NDArray[Any]
+_AT_ONCE = 1 << 18  # probabilities computed at one time: 2 MiB, and as much for each step of the arithmetic
 SILENT = -1  # in place of a class number: no output event, so no decision
 
 
@@ -72,8 +73,18 @@ def decide(votes: Array, evidence: Array | None = None, by: Calibration | None =
     if evidence is None and by is None:
         confidence = np.divide(votes.max(axis=-1), total, out=np.zeros(np.shape(total)), where=some)
     else:
-        confidence = np.where(some, probabilities(found, total, by or UNCALIBRATED).max(axis=-1), 0.0)
+        confidence = np.where(some, _highest(found, total, by or UNCALIBRATED), 0.0)
     return Decisions(np.where(some, found.argmax(axis=-1), SILENT), confidence)
+
+
+def _highest(found: Array, total: Array, by: Calibration) -> Array:
+    """The largest probability of each recording; of some recordings at a time, for those of many classes are large."""
+    if found.ndim != 2:
+        return np.asarray(probabilities(found, total, by).max(axis=-1))
+    highest, step = np.empty(len(found)), max(_AT_ONCE // found.shape[1], 1)
+    for a in range(0, len(found), step):
+        highest[a : a + step] = probabilities(found[a : a + step], total[a : a + step], by).max(axis=-1)
+    return highest
 
 
 def event_shares(votes: Array, label: Array) -> Array:
