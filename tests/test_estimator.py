@@ -1,4 +1,5 @@
 import copy
+import warnings
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from timesurf import EventError, Full, Recordings, SettingError, Sup3rClassifier, Tile
 from timesurf.datasets import sentences
 from timesurf.presets import SENTENCES
+
+pytestmark = pytest.mark.filterwarnings("ignore:All")  # networks that learn for so short a time may know one class only
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +123,6 @@ def test_settings_of_layers_are_parameters(data):
     assert Sup3rClassifier().get_params()["layers"] is None
 
 
-@pytest.mark.filterwarnings("ignore:All")
 def test_evaluate_shows_who_is_taken_for_whom(fitted, data):
     result = fitted.evaluate(data)
     assert result["confusion"].shape == (2, 3)
@@ -132,8 +134,13 @@ def test_one_class_for_all_is_warned_of(fitted, data):
     same = copy.deepcopy(fitted)
     for units in same.network_.parameters[-1:]:
         units.centroids[1:] = 1e3
-    with pytest.warns(UserWarning, match="get one class"):
-        same.evaluate(data)
+    for look in (same.evaluate, same.score, same.predict):
+        with pytest.warns(UserWarning, match="get one class"):
+            look(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        same.predict(data[data.labels == data.classes[0]])
+        same.predict(data.with_labels(None))
 
 
 def test_a_share_that_no_threshold_can_keep_is_warned_of(data):

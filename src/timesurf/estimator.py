@@ -257,7 +257,10 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self
 
     def predict(self, X: Recordings) -> Array:
-        """The class of each recording, by its output events' evidence or votes. Warns where a recording has none."""
+        """The class of each recording, by its output events' evidence or votes. Warns where a recording has none.
+
+        Also warns where all get one class though X has labels of several.
+        """
         check_is_fitted(self)
         decided = self.network_.predict(X).classes
         if silent := int((decided == metrics.SILENT).sum()):
@@ -266,8 +269,20 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 f"they are given the first class, {self.classes_[0]!r}, and `score` counts them as wrong.",
                 stacklevel=2,
             )
+        self._warn_if_one_class(decided, X)
         predicted: Array = self.classes_[np.maximum(decided, 0)]
         return predicted
+
+    def _warn_if_one_class(self, decided: Array, X: Recordings) -> None:
+        """Warn where all recordings with a label get one class though their labels are several."""
+        found = decided[X.labelled]
+        if len(set(found.tolist())) == 1 < len(X.classes) and found[0] != metrics.SILENT:
+            only = self.classes_.tolist()[found[0]]
+            warnings.warn(
+                f"All {len(found):,} recordings get one class, {only!r}: the network has not learned to distinguish "
+                "them. Sup3rClassifier() without layers chooses settings from the data.",
+                stacklevel=3,
+            )
 
     def predict_proba(self, X: Recordings) -> Array:
         """Probability of each class, see `calibrate`; equal ones where a recording has no output event.
@@ -297,6 +312,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_is_fitted(self)
         X = _labelled(X, y)
         decided, known = self.network_.predict(X).classes, X.labelled
+        self._warn_if_one_class(decided, X)
         right = (self.classes_[np.maximum(decided, 0)] == X.labels) & (decided != metrics.SILENT)
         return float(
             np.average(right[known], weights=None if sample_weight is None else np.asarray(sample_weight)[known])
@@ -320,13 +336,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_is_fitted(self)
         outcome, label = self.network_.infer(X), self.network_.class_numbers(X)
         confusion = metrics.confusion(outcome.votes, label, outcome.evidence)
-        if confusion.any(axis=0).sum() == 1 < confusion.any(axis=1).sum():
-            only = [*self.classes_.tolist(), None][int(confusion.any(axis=0).argmax())]
-            warnings.warn(
-                f"All {int(confusion.sum()):,} recordings get one class, {only!r}: the network has not learned to "
-                "distinguish them. Sup3rClassifier() without layers chooses settings from the data.",
-                stacklevel=2,
-            )
+        self._warn_if_one_class(self.network_.decide(outcome).classes, X)
         return metrics.summary(outcome, label, self.network_.calibrated(outcome)) | {"confusion": confusion}
 
     def transform(self, X: Recordings, layer: int = -1) -> Recordings:

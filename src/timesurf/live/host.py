@@ -10,8 +10,8 @@ import asyncio
 import hmac
 import json
 import logging
+import platform
 import secrets
-import socket
 import tempfile
 import time
 from collections.abc import Callable
@@ -55,17 +55,6 @@ def _quiet() -> logging.Logger:
     return log
 
 
-def _own_address(host: str) -> str:
-    """An address of this machine for others: that of a socket that would send to one of them, and does not."""
-    family, there = (socket.AF_INET6, "2001:db8::1") if ":" in host else (socket.AF_INET, "192.0.2.1")
-    try:
-        with socket.socket(family, socket.SOCK_DGRAM) as one:
-            one.connect((there, 9))
-            return str(one.getsockname()[0])
-    except OSError:
-        return socket.gethostname()
-
-
 class Host:
     """A server for one show.
 
@@ -107,7 +96,7 @@ class Host:
         """The same for other machines; None if they cannot reach it."""
         if self.host in LOCAL:
             return None
-        return self._address(_own_address(self.host) if self.host in _ANY else self.host)
+        return self._address((platform.node() or "localhost") if self.host in _ANY else self.host)
 
     def _address(self, host: str) -> str:
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/?token={self.token}"
