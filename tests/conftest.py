@@ -1,11 +1,12 @@
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests import signals
 
 try:
     from hypothesis import HealthCheck, settings
@@ -35,11 +36,8 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True, scope="session")
 def _interrupts():
     """Ctrl-C has its effect in tests and in the processes that they start, also under `make test &` or nohup."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+    with signals.heard():
+        yield
 
 
 @pytest.fixture

@@ -19,11 +19,11 @@ import time
 import zipfile
 from collections import Counter
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from tests import signals
 from timesurf import ModelFileError, Network
 from timesurf.datasets import sentences
 from timesurf.io import npz
@@ -65,8 +65,7 @@ class Runs:
         place.mkdir(exist_ok=True)
         environment = os.environ | {"NUMBA_NUM_THREADS": str(threads)}
         out = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
-        listening = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # they may be ignored here, as after nohup
-        return subprocess.Popen(self.command(place, *more), env=environment, preexec_fn=listening, **out)
+        return subprocess.Popen(self.command(place, *more), env=environment, **out)
 
     def finish(self, place, *more, threads=2):
         """The bytes of the model that it ends with."""
@@ -339,7 +338,7 @@ def main():
     parser.add_argument("--json", type=Path, help="also write the counts to this file")
     given = parser.parse_args()
     rng, rows = np.random.default_rng(given.seed), []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, signals.heard():
         several = {}
         for name, batch_size in (("batches", 10), ("online", None)):
             (place := Path(folder) / name).mkdir()

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests import signals
 from tests.processes import until
 from timesurf import Network, Session, cli
 from timesurf.datasets import sentences
@@ -171,10 +172,8 @@ def test_a_session_never_keeps_more_than_it_was_given(folder, monkeypatch):
 
 
 def test_where_interrupts_are_ignored_they_stay_ignored(start):
-    def ignore():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    process = start("-c", PROGRAM, "import", "typer", "1", "--version", preexec_fn=ignore)
+    with signals.ignored(signal.SIGINT):
+        process = start("-c", PROGRAM, "import", "typer", "1", "--version")
     said, _ = process.communicate(timeout=300)
     assert process.returncode == 0, said
 

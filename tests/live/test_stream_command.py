@@ -33,12 +33,6 @@ def model(tmp_path_factory):
     return path
 
 
-def _listen_to_signals():
-    """Undo what a parent may have ignored: nohup ignores SIGHUP, a shell's background jobs SIGINT."""
-    for sign in (signal.SIGHUP, signal.SIGINT):
-        signal.signal(sign, signal.SIG_DFL)
-
-
 class Stream:
     """The command, what it has printed so far, and a socket to send to it."""
 
@@ -48,7 +42,7 @@ class Stream:
         self.process = subprocess.Popen(
             [*map(str, command), "--json", str(self.json), *options],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env={**os.environ, "COLUMNS": "200"}, preexec_fn=_listen_to_signals,
+            env={**os.environ, "COLUMNS": "200"},
         )  # fmt: skip
         self.lines = []
         self.listener = threading.Thread(target=self._listen, daemon=True)

@@ -385,7 +385,7 @@ def check_that_train_takes_what_was_found(folder, settings):
 
 
 def test_the_time_is_for_trials_finalists_and_report_together(monkeypatch):
-    """Each training takes 10 s: after 11 trials, 90 of 200 s remain, for 6 finalists, 2 of the report, and the model."""
+    """Each training takes 10 s: after 11 trials, 90 of 200 s are left: 6 finalists, 2 of the report, the model."""
     rows = []
     study = SimpleNamespace(rows=lambda: rows)
     now = [0.0]
