@@ -223,7 +223,9 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             )
         if self.keep is not None and len(self.network_.stages) > 1:
             again = {name: self._fitting(name) for name in ("passes", "batch_size", "if_diverged", "validation")}
-            self.network_.tighten(X, keep=self.keep, **again | {"passes": -(-again["passes"] // 3), "decay": True})
+            again |= {"passes": -(-again["passes"] // 3), "decay": True}
+            again |= {} if self.network_.law is None else {"moved": self.network_.law.fitting["moved"]}
+            self.network_.tighten(X, keep=self.keep, **again)
         wanted = self.network_.decides == "evidence" if self.calibrate is None else self.calibrate
         if not wanted:
             self.network_.calibration = {}

@@ -159,6 +159,8 @@ class Network(Predicting):
         keep : float, optional
             The share of events to keep. Where thresholds do not learn, `fit` sets them so. Where they do, units push
             each other's thresholds back only while more events pass: no strict bound, `tighten` afterwards gets there.
+        moved : tuple of int, optional
+            Pixels along each dimension: copies moved so far, back and forth, are learned from too. Empty: none.
         validation : float or Recordings, optional
             Recordings to choose the best pass by, or the share of each class to set aside for it. The network ends with
             the parameters of the pass that has the highest recording accuracy on them.

@@ -33,7 +33,7 @@ class Preset:
         From the input up.
     rule : Rule
         Rates of Sup3r.
-    passes, batch_size, decay, keep
+    passes, batch_size, decay, keep, moved
         As in `Network.train`.
     start, zeta, margin, sample
         As in `Network.start`.
@@ -45,6 +45,7 @@ class Preset:
     batch_size: int | None = None
     decay: bool = False
     keep: float | None = None
+    moved: tuple[int, ...] = ()
     start: Start = "mean"
     zeta: float = 0.1
     margin: float = 1.4
@@ -62,7 +63,7 @@ class Preset:
 
     def learning(self) -> dict[str, Any]:
         """Arguments of `Network.train`."""
-        return {"passes": self.passes, "batch_size": self.batch_size, "decay": self.decay, "keep": self.keep}
+        return {name: getattr(self, name) for name in ("passes", "batch_size", "decay", "keep", "moved")}
 
     def starting(self) -> dict[str, Any]:
         """Arguments of `Network.start` and of `Network.extend`."""
@@ -86,10 +87,17 @@ def from_dict(about: Any) -> Preset:
     if not isinstance(about, dict) or not isinstance(about.get("layers"), list):
         raise SettingError("A preset has layers, a rule and settings of training by name.")
     layers, margin = tuple(layer_from_dict(layer) for layer in about["layers"]), about.get("margin")
-    others = {name: value for name, value in about.items() if name not in ("layers", "rule", "margin")}
+    others = {name: value for name, value in about.items() if name not in ("layers", "rule", "margin", "moved")}
+    moved = about.get("moved", ())
+    if not isinstance(moved, list | tuple):
+        raise SettingError(f"moved = {moved!r} must be a list of whole numbers of pixels, one per dimension.")
     try:
         preset = Preset(
-            layers, rule_from_dict(about.get("rule", {})), margin=math.inf if margin is None else margin, **others
+            layers,
+            rule_from_dict(about.get("rule", {})),
+            margin=math.inf if margin is None else margin,
+            moved=tuple(moved),
+            **others,
         )
     except TypeError as error:
         raise SettingError(f"This is no preset: {error}.") from error

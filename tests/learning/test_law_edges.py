@@ -8,7 +8,7 @@ import pytest
 
 from timesurf import Full, Recordings, SettingError, Window, engines
 from timesurf.learning import law as settings
-from timesurf.learning import split
+from timesurf.learning import probe, split
 from timesurf.learning.law import LAW, law
 from timesurf.learning.probe import PENALTIES, clearly_better, cross_validated
 from timesurf.learning.rhythm import intervals
@@ -36,7 +36,7 @@ def test_a_network_without_places_by_hand():
     assert (found.rule.beta, found.rule.gamma, found.rule.delta, found.rule.last) == (0, 0, 0, "delta")
     assert found.rule.temperature == pytest.approx(9 * math.log(2))  # the classes' mean surfaces are (1, 0) and (0, 1)
     assert found.fitting == {
-        "passes": 60, "batch_size": 16, "decay": True, "start": "quick", "margin": math.inf, "sample": 500,
+        "passes": 60, "batch_size": 16, "decay": True, "moved": (), "start": "quick", "margin": math.inf, "sample": 500,
         "if_diverged": "back",
     }  # fmt: skip
     assert found.why[0].endswith("fires every 10 us, a recording lasts 150 us")
@@ -68,7 +68,7 @@ def test_silent_and_unlabelled_recordings_change_no_setting():
 def test_batches_passes_and_rates_follow_from_how_many_there_are(
     monkeypatch, recordings, classes, passes, batch, sample
 ):
-    monkeypatch.setattr(settings, "PROBED", 4)
+    monkeypatch.setattr(probe, "PROBED", 4)
     data = regular([2] * recordings, np.arange(recordings) % classes)
     found = law(data, seed=0)
     assert [found.fitting[name] for name in ("passes", "batch_size", "sample")] == [passes, batch, sample]
@@ -154,7 +154,7 @@ def test_fields_that_are_too_large_are_not_tried_but_all_places_as_one_always_ar
 
 def test_a_coarser_field_has_the_same_events():
     data = regular([3, 2], [0, 1], field=(60,), place=lambda label: 5 + 40 * label)
-    coarse = settings._divided(data, (13,))
+    coarse = probe.divided(data, (13,))
     assert (coarse.field, coarse.coords[0].tolist()) == ((5,), [0, 0, 0, 3, 3])
     assert coarse.labels.tolist() == [0, 1]
     assert coarse.offsets.tolist() == [0, 3, 5]
@@ -162,9 +162,9 @@ def test_a_coarser_field_has_the_same_events():
 
 def test_mean_surfaces_are_over_events_and_the_whole_field():
     data = Recordings([[0, 1, 2]], [0, 10, 5], offsets=[0, 2, 3], field=(3,))
-    found = settings._mean_surfaces(engines.load("cpu"), data, 10.0)
+    found = probe.mean_surfaces(engines.load("cpu"), data, 10.0)
     np.testing.assert_allclose(found, [[(1 + math.exp(-1)) / 2, 0.5, 0], [0, 0, 1]], rtol=1e-6)
-    short = settings._mean_surfaces(engines.load("cpu"), data, 0.5)
+    short = probe.mean_surfaces(engines.load("cpu"), data, 0.5)
     np.testing.assert_allclose(short[0], [(1 + math.exp(-10)) / 2, 0.5, 0], rtol=1e-6)  # 1 us at least
 
 
@@ -179,11 +179,11 @@ def test_the_temperature_is_nine_logarithms_of_the_classes_by_the_squared_distan
 
 def sampled(monkeypatch, *, recordings=400, events=3_000_000):
     """Numbers of the recordings drawn of twelve of ten events each: nine of class 0, three of class 1."""
-    monkeypatch.setattr(settings, "PROBED", recordings)
-    monkeypatch.setattr(settings, "PROBED_EVENTS", events)
+    monkeypatch.setattr(probe, "PROBED", recordings)
+    monkeypatch.setattr(probe, "PROBED_EVENTS", events)
     data = regular([10] * 12, [0] * 9 + [1] * 3)
     data = Recordings([], data.t + np.repeat(np.arange(12), 10), offsets=data.offsets, field=(), labels=data.labels)
-    drawn = settings._sample(data, np.random.default_rng(0))
+    drawn = probe.sample(data, np.random.default_rng(0))
     return drawn.t[drawn.offsets[:-1]].tolist()
 
 
@@ -204,7 +204,7 @@ def test_a_sample_has_enough_events_and_two_recordings_per_class(monkeypatch, ev
 
 
 def test_a_probe_has_the_first_hundred_for_its_rhythm_and_few_for_the_rest():
-    assert (settings.LOOKED_AT, settings.PROBED, settings.PROBED_EVENTS) == (100, 400, 3_000_000)
+    assert (settings.LOOKED_AT, probe.PROBED, probe.PROBED_EVENTS) == (100, 400, 3_000_000)
     assert (settings.LARGEST_SURFACE, settings.LARGEST_FIELD) == (4096, 4_194_304)
 
 

@@ -185,7 +185,8 @@ def _tightened(network: Any, parts: Any, **how: Any) -> None:
 
 def _again(settings: Any) -> dict[str, Any]:
     """How the last layer learns again, from fewer events."""
-    return {"passes": -(-settings.passes // 3), "batch_size": settings.batch_size, "decay": True, "if_diverged": "back"}
+    same = {"batch_size": settings.batch_size, "moved": settings.moved}
+    return {"passes": -(-settings.passes // 3), **same, "decay": True, "if_diverged": "back"}
 
 
 def _show_split(parts: Any, validation: float, held_out: float, pieces: Any) -> None:

@@ -40,6 +40,7 @@ class Training(TypedDict, total=False):
     batch_size: int | None
     decay: bool
     keep: float | None
+    moved: tuple[int, ...]
     validation: float | Recordings | None
     patience: int | None
     if_diverged: IfDiverged
@@ -111,6 +112,7 @@ def _train(
             state = checkpoints.resume(network, how) or state
             rng.bit_generator.state = state.order
     recordings, chosen = _parts(network, recordings, validation, rng)
+    recordings = schedule.shown(recordings)
     patience = None if chosen is None else patience
 
     def reached(*, end: bool = False) -> None:

@@ -18,6 +18,8 @@ Times are multiples of the rhythm of the recordings, sizes follow from their fie
     batch             one recording per class, 16 to 64
     passes            16,000 recordings in all, 10 to 60 passes; where that is over 250 million events, as many
                       fewer, but 20
+    moved copies      of the recordings, by a third of the stride, where a probe errs less with them and they have at
+                      most 50 million events; as many fewer passes, but 4
 
 The hidden layer is the k-means of its surfaces, and rests; the last layer learns by the delta rule. Nothing in here
 knows a data set, a sensor or a clock.
@@ -27,7 +29,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,23 +39,33 @@ from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.inference import class_numbers, emitted
 from timesurf.layers import Full, Layer, Window, stack
-from timesurf.learning.probe import Probed, clearly_better, cross_validated
+from timesurf.learning import copies
+from timesurf.learning.probe import (
+    PROBED_EVENTS,
+    Probed,
+    Strides,
+    clearly_better,
+    cross_validated,
+    divided,
+    mean_surfaces,
+    sample,
+)
 from timesurf.learning.rhythm import intervals
-from timesurf.learning.start import first_centroids, mean_surface, with_layer
+from timesurf.learning.start import first_centroids, with_layer
 from timesurf.rule import Rule
 from timesurf.times import readable
+from timesurf.transforms import crop
 
 Array = NDArray[Any]
-Strides = tuple[int, ...] | Literal["field"]
 
 LOOKED_AT = 100  # recordings: enough for a median interval
-PROBED = 400  # recordings: ridge regression takes their number cubed
-PROBED_EVENTS = 3_000_000  # as many recordings as hold so many events
 PLACES = {1: 16, 2: 12, 3: 6}  # per dimension
 SHORTER = (4, 16)  # parts of the longest tau of the last layer that are tried
 CLEARLY = 0.9  # of the error of a longer tau that a shorter one must stay below
 OFTEN, MOMENTS = 4, 3  # events per entry of the last layer from which a class has several units, and how many
 LONGEST = 250_000_000  # events in all passes, where there are more than 20
+MOST_COPIED = 50_000_000  # events of recordings and their moved copies
+LEAST_PASSES = 4  # over recordings and their moved copies
 LARGEST_SURFACE = 1 << 12  # entries that a hidden unit may look at
 LARGEST_FIELD = 1 << 22  # entries of the last layer, times classes
 
@@ -139,6 +151,7 @@ class _Looked(NamedTuple):
     tau: float  # of the last layer
     probed: Probed
     temperature: float
+    means: Array  # mean surface of each recording
 
 
 def law(
@@ -190,6 +203,7 @@ def law(
         "passes": max(round(knobs.passes * _passes(len(known), int(known.counts.sum()))), 1),
         "batch_size": batch,
         "decay": True,
+        "moved": (),
         "start": "quick",
         "margin": math.inf,
         "sample": int(np.clip(PROBED_EVENTS / events, 10 * classes, max(500, 10 * classes))),
@@ -203,16 +217,18 @@ def law(
         single = f"a single layer on {known.polarities} polarities, {per_class} unit{'s' * (per_class > 1)} per class"
         why.append(f"no places: {single}, tau {readable(tau)}")
         computes = choose(engine, stack(layers, known.field, known.polarities, classes))
-        probed = _sample(known, rng)
-        temperature = _temperature(_mean_surfaces(computes, probed, tau), class_numbers(known.classes, probed))
+        probed = sample(known, rng)
+        temperature = _temperature(mean_surfaces(computes, probed, tau), class_numbers(known.classes, probed))
     else:
         window = _window(known, sides, rest, knobs)
         options = Options("float32", threads)
-        layers, temperature, hidden = _pooled(known, window, duration, engine, options, rng, knobs, why)
+        layers, temperature, hidden, moved = _pooled(known, window, duration, engine, options, rng, knobs, why)
+        if moved:
+            fitting |= {"moved": moved, "passes": max(round(fitting["passes"] / copies.number(moved)), LEAST_PASSES)}
     alpha = knobs.alpha * 0.05 * min(1.0, classes / batch) / events
     rates = (*[0.0] * (len(layers) - 1), alpha)
     rule = replace(rule, alpha=rates, temperature=knobs.temperature * temperature)
-    why.append(training(alpha, fitting["passes"], len(known), batch))
+    why.append(training(alpha, fitting["passes"], len(known) * copies.number(fitting["moved"]), batch))
     return Law(layers, rule, fitting, tuple(why), hidden)
 
 
@@ -257,12 +273,12 @@ def _pooled(
     rng: np.random.Generator,
     knobs: Knobs,
     why: list[str],
-) -> tuple[tuple[Layer, ...], float, tuple[Array, ...]]:
-    """Hidden and last layer with the stride between them, the temperature of the last, the centroids of the hidden."""
+) -> tuple[tuple[Layer, ...], float, tuple[Array, ...], tuple[int, ...]]:
+    """Hidden and last layer, the temperature of the last, the centroids of the hidden, and how far copies are moved."""
     classes = len(known.classes)
     stages = stack([window, Full(tau=1)], known.field, known.polarities, classes)
     computes = choose(engine, stages)
-    some = _sample(known, rng)
+    some = sample(known, rng)
     label = class_numbers(known.classes, some)
     batch = pack(some, label)
     centroids = first_centroids(computes, stages, 0, Parameters(), batch, rng, "quick", range(window.units or 1), 0.0)
@@ -274,15 +290,15 @@ def _pooled(
         if tau is None:
             rests = intervals(coarse.entries(), coarse.t, coarse.counts)
             tau = knobs.last_tau * (min(duration / 8, 16 * float(rests.mean())) if len(rests) else duration / 8)
-        means = _mean_surfaces(computes, coarse, tau)
+        means = mean_surfaces(computes, coarse, tau)
         probed = cross_validated(means, label, np.random.default_rng(folds))
-        return _Looked(coarse, tau, probed, _temperature(means, label))
+        return _Looked(coarse, tau, probed, _temperature(means, label), means)
 
     best: _Looked | None = None
     tried: list[tuple[Strides, float]] = []
     stride: Strides | None = None
     for each in _strides(known.field, knobs.places):
-        coarse = _divided(fine, each)
+        coarse = divided(fine, each)
         if math.prod(coarse.field) * coarse.polarities * classes > LARGEST_FIELD and each != "field":
             continue
         found = look(coarse)
@@ -296,7 +312,7 @@ def _pooled(
         found = look(best.coarse, longest / part)
         if found.probed.error < CLEARLY * best.probed.error:
             best = found
-    _, tau, _, temperature = best
+    tau, temperature = best.tau, best.temperature
     per_class = _units_per_class(float(np.median(fine.counts)), best.coarse, knobs)
     sizes = f"{window.units} units over {window.size} pixels per dimension"
     why.append(f"hidden layer: {sizes}, tau {readable(round(float(window.tau)))}")
@@ -304,7 +320,33 @@ def _pooled(
     reach = f"1/{longest / tau:.0f} of the longest" if tau < longest else "the longest"
     why.append(f"last layer: {per_class} unit{'s' * (per_class > 1)} per class, tau {readable(round(tau))}, {reach}")
     last = Full(tau=max(tau, 1.0), units_per_class=per_class)
-    return (replace(window, stride=stride), last), temperature, (centroids,)
+    moved = _moved(known, stride)
+    if moved:
+        shown = [
+            mean_surfaces(computes, divided(crop(fine, corner, fine.field), stride), tau)
+            for corner in copies.corners(moved)
+        ]
+        error = cross_validated(best.means, label, np.random.default_rng(folds), copies=shown).error
+        moved = moved if error < best.probed.error else ()
+        why.append(_copied(moved, error / max(best.probed.error, 1e-30)))
+    return (replace(window, stride=stride), last), temperature, (centroids,), moved
+
+
+def _moved(known: Recordings, stride: Strides) -> tuple[int, ...]:
+    """How far copies may be moved: a third of the stride; nothing where places are one, or copies would be too many."""
+    if stride == "field":
+        return ()
+    by = tuple(max(round(side / 3), 1) if n > 1 else 0 for n, side in zip(known.field, stride, strict=True))
+    return by if copies.number(by) * int(known.counts.sum()) <= MOST_COPIED else ()
+
+
+def _copied(moved: tuple[int, ...], ratio: float) -> str:
+    """Whether recordings are also shown moved, and what the probe said."""
+    probed = f"the probe errs {abs(ratio - 1):.0%} {'less' if ratio < 1 else 'more'} with them"
+    if not moved:
+        return f"moved copies: none ({probed})"
+    far = " x ".join(map(str, moved))
+    return f"moved copies: {copies.number(moved) - 1} of each recording, by {far} pixels ({probed})"
 
 
 def _units_per_class(events: float, field: Recordings, knobs: Knobs) -> int:
@@ -322,21 +364,6 @@ def _probed(stride: Strides, tried: list[tuple[Strides, float]]) -> str:
     return f"stride: {_named(stride)} (probe: {shown}{reason})"
 
 
-def _sample(known: Recordings, rng: np.random.Generator) -> Recordings:
-    """Recordings to probe with, of all classes in turn, as many as take seconds."""
-    label = class_numbers(known.classes, known)
-    shuffled = rng.permutation(len(known))
-    turn = np.empty(len(known), dtype=np.int64)
-    for c in np.unique(label):
-        mine = shuffled[label[shuffled] == c]
-        turn[mine] = np.arange(len(mine))
-    order = np.argsort(turn[shuffled], kind="stable")
-    order = shuffled[order][:PROBED]
-    enough = int(np.searchsorted(np.cumsum(known.counts[order]), PROBED_EVENTS)) + 1
-    least = min(2 * len(known.classes), len(order))
-    return known[np.sort(order[: max(enough, least)])]
-
-
 def _strides(field: tuple[int, ...], finer: float = 1.0) -> list[Strides]:
     """Strides to try, from fine to coarse."""
     places = finer * PLACES.get(len([n for n in field if n > 1]), 4)
@@ -350,30 +377,6 @@ def _strides(field: tuple[int, ...], finer: float = 1.0) -> list[Strides]:
 
 def _named(stride: Strides) -> str:
     return "all places as one" if stride == "field" else " x ".join(map(str, stride))
-
-
-def _divided(fine: Recordings, stride: Strides) -> Recordings:
-    """The same events on a coarser field."""
-    layer = Window(1, tau=1, stride=stride)
-    return Recordings(
-        layer.output(fine.coords),  # type: ignore[arg-type]  # works on arrays as on numbers
-        fine.t,
-        fine.p,
-        fine.offsets,
-        field=layer.output_field(fine.field),
-        polarities=fine.polarities,
-        labels=fine.labels,
-    )
-
-
-def _mean_surfaces(engine: Engine, recordings: Recordings, tau: float) -> Array:
-    """The mean surface of each recording over its whole field."""
-    (stage,) = stack([Full(units=1, tau=max(tau, 1.0))], recordings.field, recordings.polarities)
-    rows = [
-        mean_surface(engine, (stage,), Parameters(), pack(recordings[r])).ravel().astype(np.float32)
-        for r in range(len(recordings))
-    ]
-    return np.array(rows)
 
 
 def _temperature(means: Array, label: Array) -> float:

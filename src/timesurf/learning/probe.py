@@ -8,14 +8,23 @@ costs seconds where training costs minutes.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from timesurf.engines import Engine, Parameters, pack
+from timesurf.events import Recordings
+from timesurf.inference import class_numbers
+from timesurf.layers import Full, Window, stack
 from timesurf.learning import split
+from timesurf.learning.start import mean_surface
 
 Array = NDArray[Any]
+Strides = tuple[int, ...] | Literal["field"]
+PROBED = 400  # recordings: ridge regression takes their number cubed
+PROBED_EVENTS = 3_000_000  # as many recordings as hold so many events
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)  # of ridge regression, in units of the mean squared length of a surface
 
 
@@ -26,7 +35,48 @@ class Probed(NamedTuple):
     error: float  # squared error of the same regression, 1 for one that knows nothing, at the best penalty
 
 
-def cross_validated(surfaces: Array, label: Array, rng: np.random.Generator, folds: int = 5) -> Probed:
+def sample(known: Recordings, rng: np.random.Generator) -> Recordings:
+    """Recordings to probe with, of all classes in turn, as many as take seconds."""
+    label = class_numbers(known.classes, known)
+    shuffled = rng.permutation(len(known))
+    turn = np.empty(len(known), dtype=np.int64)
+    for c in np.unique(label):
+        mine = shuffled[label[shuffled] == c]
+        turn[mine] = np.arange(len(mine))
+    order = np.argsort(turn[shuffled], kind="stable")
+    order = shuffled[order][:PROBED]
+    enough = int(np.searchsorted(np.cumsum(known.counts[order]), PROBED_EVENTS)) + 1
+    least = min(2 * len(known.classes), len(order))
+    return known[np.sort(order[: max(enough, least)])]
+
+
+def divided(fine: Recordings, stride: Strides) -> Recordings:
+    """The same events on a coarser field."""
+    layer = Window(1, tau=1, stride=stride)
+    return Recordings(
+        layer.output(fine.coords),  # type: ignore[arg-type]  # works on arrays as on numbers
+        fine.t,
+        fine.p,
+        fine.offsets,
+        field=layer.output_field(fine.field),
+        polarities=fine.polarities,
+        labels=fine.labels,
+    )
+
+
+def mean_surfaces(engine: Engine, recordings: Recordings, tau: float) -> Array:
+    """The mean surface of each recording over its whole field."""
+    (stage,) = stack([Full(units=1, tau=max(tau, 1.0))], recordings.field, recordings.polarities)
+    rows = [
+        mean_surface(engine, (stage,), Parameters(), pack(recordings[r])).ravel().astype(np.float32)
+        for r in range(len(recordings))
+    ]
+    return np.array(rows)
+
+
+def cross_validated(
+    surfaces: Array, label: Array, rng: np.random.Generator, folds: int = 5, copies: Sequence[Array] = ()
+) -> Probed:
     """Accuracy and squared error of kernel ridge regression on held-out folds.
 
     Where several fields are perfect, the error still tells which separates the classes more widely.
@@ -41,6 +91,8 @@ def cross_validated(surfaces: Array, label: Array, rng: np.random.Generator, fol
         Draws the folds, each with its share of every class.
     folds : int
         How many.
+    copies : sequence of array, each of shape (recordings, entries)
+        Mean surfaces of altered copies of the recordings: learned from with those of the other folds, never tested.
 
     Returns
     -------
@@ -54,15 +106,17 @@ def cross_validated(surfaces: Array, label: Array, rng: np.random.Generator, fol
     >>> cross_validated(rng.normal(size=(40, 5)) + 9 * label[:, None], label, rng).accuracy
     1.0
     """
-    centred = surfaces - surfaces.mean(axis=0)
+    centred = np.concatenate([surfaces, *copies])
+    centred -= centred.mean(axis=0)
     kernel = (centred @ centred.T).astype(np.float64)
     kernel /= max(np.trace(kernel) / len(kernel), 1e-30)
     classes, label = np.unique(label, return_inverse=True)
-    target = np.eye(len(classes))[label] - 1 / len(classes)
     fold = split.folds(label, folds, rng)
+    target = np.tile(np.eye(len(classes))[label] - 1 / len(classes), (1 + len(copies), 1))
+    of_fold = np.tile(fold, 1 + len(copies))
     right, error = np.zeros(len(PENALTIES)), np.zeros(len(PENALTIES))
     for k in np.unique(fold):
-        learn, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        learn, test = np.flatnonzero(of_fold != k), np.flatnonzero(fold == k)
         if len(learn) == 0:
             continue
         values, vectors = np.linalg.eigh(kernel[np.ix_(learn, learn)])
@@ -71,7 +125,7 @@ def cross_validated(surfaces: Array, label: Array, rng: np.random.Generator, fol
             scores = (across / (values + penalty * len(learn))) @ towards
             right[number] += (scores.argmax(axis=1) == label[test]).sum()
             error[number] += ((scores - target[test]) ** 2).sum()
-    return Probed(float(right.max() / len(label)), float(error.min() / max((target**2).sum(), 1e-30)))
+    return Probed(float(right.max() / len(label)), float(error.min() / max((target[: len(label)] ** 2).sum(), 1e-30)))
 
 
 def clearly_better(mine: float, other: float, recordings: int) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from timesurf import inference
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
+from timesurf.learning.copies import with_moved
 from timesurf.rule import Rule
 
 _RATES_PER_PASS = 50  # online learning with falling rates lowers them this often in a pass
@@ -27,26 +28,36 @@ class Schedule:
         Whether rates fall linearly, from the rule's at the first recording to 0 after the last.
     keep : float, optional
         Share of events; while no more than this passes, units do not push each other's thresholds back.
+    moved : tuple of int
+        Pixels along each dimension by which copies of the recordings are moved, which are learned from as well; see
+        `timesurf.learning.copies`. Empty: no copies.
     """
 
     passes: int = 6
     batch_size: int | None = None
     decay: bool = False
     keep: float | None = None
+    moved: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse batches without recordings, and a share that is none."""
+        """Refuse batches without recordings, a share that is none, and distances that are none."""
         if self.passes < 0:
             raise SettingError(f"passes = {self.passes!r} must be 0 or more.")
         if self.batch_size is not None and self.batch_size < 1:
             raise SettingError(f"batch_size = {self.batch_size!r} must be at least 1, or None for online learning.")
         if self.keep is not None and not 0 < self.keep <= 1:
             raise SettingError(f"keep = {self.keep!r} must lie between 0 and 1: the share of events to keep.")
+        if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in self.moved):
+            raise SettingError(f"moved = {self.moved!r} must be whole numbers of pixels, 0 or more, one per dimension.")
 
     @property
     def online(self) -> bool:
         """Whether weights change after each event."""
         return self.batch_size is None
+
+    def shown(self, recordings: Recordings) -> Recordings:
+        """What each pass goes through: the recordings, and their moved copies."""
+        return with_moved(recordings, self.moved)
 
     def rule(self, rule: Rule, done: int, total: int, kept: float = 1.0) -> Rule:
         """The rule after `done` of `total` recordings of all passes, while this share of events is kept."""
