@@ -218,6 +218,8 @@ def test_doctor_lists_what_is_missing(timesurf, tmp_path):
 
 
 def test_demo_finishes_without_matplotlib_and_says_where_the_model_is(timesurf, tmp_path, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
+        monkeypatch.delitem(sys.modules, name)  # other tests may have imported them
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # cannot be imported
     code, said = timesurf("demo", "--out", tmp_path / "d")
     assert code == 0, said

@@ -31,7 +31,7 @@ from timesurf.rule import Kernel, Last, PerLayer, Rule
 
 Array = NDArray[Any]
 _FITTING = (
-    "passes", "batch_size", "decay", "keep", "validation", "patience", "if_diverged", "checkpoints", "resume",
+    "passes", "batch_size", "decay", "keep", "moved", "validation", "patience", "if_diverged", "checkpoints", "resume",
     "start", "zeta", "margin", "sample",
 )  # fmt: skip
 _SECONDS = 2.0  # between two lines of `verbose`
@@ -60,6 +60,8 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     keep : float, optional
         Share of events to keep. `fit` reaches it: if it must set thresholds after training, the last layer learns again
         in a third of the passes.
+    moved : tuple of int
+        Pixels along each dimension: copies of the recordings moved so far, back and forth, are learned from too.
     validation, patience, if_diverged, checkpoints, resume
         How to train, see `Network.train`.
     alpha, beta, gamma, delta, d, kernel, competition, last, temperature
@@ -113,6 +115,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         batch_size: int | None = None,
         decay: bool = False,
         keep: float | None = None,
+        moved: tuple[int, ...] = (),
         validation: float | Recordings | None = None,
         patience: int | None = None,
         if_diverged: IfDiverged = "stop",
@@ -147,6 +150,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.batch_size = batch_size
         self.decay = decay
         self.keep = keep
+        self.moved = moved
         self.validation = validation
         self.patience = patience
         self.if_diverged = if_diverged
@@ -222,9 +226,10 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 stacklevel=2,
             )
         if self.keep is not None and len(self.network_.stages) > 1:
-            again = {name: self._fitting(name) for name in ("passes", "batch_size", "if_diverged", "validation")}
+            again = {
+                name: self._fitting(name) for name in ("passes", "batch_size", "moved", "if_diverged", "validation")
+            }
             again |= {"passes": -(-again["passes"] // 3), "decay": True}
-            again |= {} if self.network_.law is None else {"moved": self.network_.law.fitting["moved"]}
             self.network_.tighten(X, keep=self.keep, **again)
         wanted = self.network_.decides == "evidence" if self.calibrate is None else self.calibrate
         if not wanted:

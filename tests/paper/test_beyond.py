@@ -76,9 +76,11 @@ def test_each_row_changes_what_it_says():
     assert [made[name].layers[0].stride for name in ("both", "both_stride", "units_64")] == [1, 4, 4]
     assert [made[f"units_{n}"].layers[0].units for n in (64, 128, 256, 512)] == [64, 128, 256, 512]
     assert {name: p.layers[-1].units_per_class for name, p in made.items() if p.layers[-1].units_per_class > 1} == (
-        dict.fromkeys(("per_class", "keep_70", "keep_50", "keep_20", "two_layers"), 3)
+        dict.fromkeys(("per_class", "moved", "keep_70", "keep_50", "keep_20", "two_layers"), 3)
     )
     assert [made[f"keep_{n}"].keep for n in (70, 50, 20)] == [0.7, 0.5, 0.2]
+    assert [(made[name].moved, made[name].passes) for name in ("per_class", "moved")] == [((), 8), ((1, 1), 2)]
+    assert beyond.resting(900, moved=(1, 1)).passes == 12  # 60, over five times as many
     assert [layer.stride for layer in made["two_layers"].layers[:-1]] == [2, 2]
     for name, preset in made.items():
         if name not in ("both", "both_stride"):

@@ -1,4 +1,4 @@
-"""Networks for digits that go beyond the paper's: both polarities, pooled places, more units, the delta rule, depth.
+"""Networks for digits beyond the paper's: both polarities, pooled places, more units, the delta rule, copies, depth.
 
 The first two change the paper's network (32 units that learn by Sup3r's rule) by one thing each. In all others hidden
 layers are the k-means of their surfaces and rest, and the last layer learns by the delta rule::
@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import partial
 
 from timesurf.layers import Full, Window
+from timesurf.learning import copies
 from timesurf.presets import Preset, nmnist
 from timesurf.rule import Rule
 
@@ -40,7 +41,12 @@ def as_printed(recordings: int, stride: int = 1) -> Preset:
 
 
 def resting(
-    recordings: int, *hidden: Window, units: int = _SEVERAL, per_class: int = PER_CLASS, keep: float | None = None
+    recordings: int,
+    *hidden: Window,
+    units: int = _SEVERAL,
+    per_class: int = PER_CLASS,
+    keep: float | None = None,
+    moved: tuple[int, ...] = (),
 ) -> Preset:
     """Hidden layers that rest below a last layer that learns by the delta rule.
 
@@ -56,6 +62,8 @@ def resting(
         Units per class of the last layer.
     keep : float, optional
         The share of events to keep, by thresholds of the hidden layers; None: all.
+    moved : tuple of int
+        Pixels by which copies are moved that are learned from as well, in as many fewer passes.
 
     Returns
     -------
@@ -73,10 +81,11 @@ def resting(
     return Preset(
         layers=(*below, Full(tau="38.4 ms", units_per_class=per_class)),
         rule=Rule(alpha=alpha, beta=0.0, gamma=0.0, delta=0.0, last="delta", temperature=0.857),
-        passes=round(min(max(8 * math.sqrt(60_000 / recordings), 8), 60)),
+        passes=max(round(min(max(8 * math.sqrt(60_000 / recordings), 8), 60) / copies.number(moved)), 2),
         batch_size=min(max(recordings // 60, 16), 256),
         decay=True,
         keep=keep,
+        moved=moved,
         start="quick",
         margin=math.inf,
         sample=500,
@@ -88,6 +97,7 @@ PRESETS: dict[str, Callable[[int], Preset]] = {
     "both_stride": partial(as_printed, stride=STRIDE),
     **{f"units_{n}": partial(resting, units=n, per_class=1) for n in UNITS},
     "per_class": resting,
+    "moved": partial(resting, moved=(1, 1)),
     **{f"keep_{share}": partial(resting, keep=share / 100) for share in KEPT},
     "two_layers": lambda recordings: resting(recordings, *_DEEP),
 }
@@ -96,6 +106,7 @@ ROWS = {
     "both_stride": f"the same, places pooled by {STRIDE}",
     **{f"units_{n}": f"{n} k-means units, delta rule, both polarities, pooled" for n in UNITS},
     "per_class": f"{_SEVERAL} k-means units, {PER_CLASS} per class",
-    **{f"keep_{share}": f"the same, thresholds that keep {share} % of the events" for share in KEPT},
+    "moved": "the same, learned from copies moved by a pixel too",
+    **{f"keep_{share}": f"{_SEVERAL} k-means units, thresholds that keep {share} % of the events" for share in KEPT},
     "two_layers": f"32 and 128 k-means units in two layers, {PER_CLASS} per class",
 }
