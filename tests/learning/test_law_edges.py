@@ -149,7 +149,9 @@ def test_fields_that_are_too_large_are_not_tried_but_all_places_as_one_always_ar
     monkeypatch.setattr(settings, "LARGEST_FIELD", 2 * 15 - 1)
     assert "stride: 12 (probe: 12 " in law(data, seed=0).why[2]
     monkeypatch.setattr(settings, "LARGEST_FIELD", 1)
-    assert "stride: all places as one (probe: all places as one 50.0%)" in law(data, seed=0).why[2]
+    anywhere = law(data, seed=0)
+    assert "stride: all places as one (probe: all places as one 50.0%)" in anywhere.why[2]
+    assert anywhere.layers[-1].units_per_class == 1  # though its one entry fires 30 times
 
 
 def test_a_coarser_field_has_the_same_events():

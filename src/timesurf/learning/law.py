@@ -12,7 +12,7 @@ Times are multiples of the rhythm of the recordings, sizes follow from their fie
     tau of the last   1/8 of a recording, at most 16 x the mean interval of the layer's own entries; 1/4 or 1/16 of
                       that, if a probe errs clearly less with it
     units per class   3 where each entry of the last layer fires several times in a recording: moments differ then;
-                      else 1
+                      else, and where all places are one, 1
     temperature       9 log(classes) / mean squared distance between the classes' mean surfaces
     alpha             0.05 per recording, spread over its events; less where a batch has more recordings than classes
     batch             one recording per class, 16 to 64
@@ -314,6 +314,8 @@ def _pooled(
             best = found
     tau, temperature = best.tau, best.temperature
     per_class = _units_per_class(float(np.median(fine.counts)), best.coarse, knobs)
+    if stride == "field":  # several things may be seen at once: more units would learn their mixtures by heart
+        per_class = max(round(knobs.units_per_class), 1)
     sizes = f"{window.units} units over {window.size} pixels per dimension"
     why.append(f"hidden layer: {sizes}, tau {readable(round(float(window.tau)))}")
     why.append(_probed(stride, tried))
