@@ -109,7 +109,7 @@ def test_what_to_do_next_after_tighten_export_and_report(timesurf, spots, tmp_pa
 def test_training_that_the_system_ends_saves_its_model(start, spots, tmp_path):
     """As with Ctrl-C: the model so far, and how to continue."""
     words = ["train", spots / "spots.npz", "--model", tmp_path / "m.tsf", "--json", tmp_path / "j", "--passes", 100000]
-    running = start("-m", "timesurf", *words, "--checkpoint-every", "24")  # more than there are in a pass
+    running = start("-m", "timesurf", *words, "--checkpoint-every", "200")  # more than there are in a pass
     until(Checkpoints(tmp_path / "m.tsf.run" / "checkpoints").files, running)
     running.send_signal(signal.SIGTERM)
     said = running.communicate(timeout=60)[0]

@@ -51,6 +51,15 @@ PLACES = {  # result file: {where the figure is in it: (how it is printed, the p
         "per_second.NumPy loop: surfaces + closest unit": ("M.2", [README, "speed"]),
         "per_second.scikit-learn MiniBatchKMeans: closest unit, surfaces given": ("M.1", [README, "speed"]),
     },
+    "speed": {
+        "networks.nmnist.online.events_per_s": ("M.1", ["limits"]),
+        "networks.nmnist.online32.events_per_s": ("M.1", ["limits"]),
+        "networks.nmnist.batch.events_per_s": ("M.1", ["limits"]),
+        "networks.nmnist.infer.events_per_s": ("M.2", ["speed"]),
+        "networks.window.online32.events_per_s": ("M.2", ["speed"]),
+        "networks.deeper.online32.events_per_s": ("M.2", ["speed"]),
+        "networks.sentences.online32.events_per_s": ("M.2", ["speed"]),
+    },
     "senses": {
         "senses.N-MNIST, real thousand.default": ("{:.1%}", ["rule"]),
         "senses.spoken digits, new speaker.default": ("{:.1%}", ["limits"]),

@@ -28,7 +28,8 @@ class Tab:
             about = json.load(answer)
         self.open = ExitStack()
         self.socket = self.open.enter_context(
-            connect(about["webSocketDebuggerUrl"], max_size=None, proxy=None, ping_interval=None)
+            # a browser that has ended answers nothing, so closing need not wait for it
+            connect(about["webSocketDebuggerUrl"], max_size=None, proxy=None, ping_interval=None, close_timeout=0.2)
         )
         self.numbers, self.complaints, self.requests = itertools.count(1), [], []
         for domain in ("Page", "Runtime", "Log", "Network"):

@@ -40,7 +40,7 @@ def demo(
     use = np.bincount(through, minlength=sup3r.stages[0].units) / max(len(through), 1)
     accuracy = (figures["sup3r"]["event_accuracy"], figures["kmeans"]["event_accuracy"])
     write_plot(out / "features.png", lambda: plots.compare_features(sup3r, kmeans, use, accuracy), optional=True)
-    console.print(f"The trained network: {out / 'sentences.tsf'}", highlight=False)
+    console.print(f"The trained network: {out / 'sentences.tsf'}", highlight=False, soft_wrap=True)
     say_next(f"timesurf inspect {out / 'sentences.tsf'}", "what the model contains")
     say_next("timesurf train DATA --model m.tsf", "your own recordings: a folder with one folder of files per class")
 
