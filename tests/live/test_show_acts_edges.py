@@ -214,10 +214,10 @@ class Page:
         return self.waits
 
 
-def test_frames_that_a_slow_page_misses_are_counted_and_told(acts, monkeypatch):
+def test_frames_that_a_slow_page_misses_are_counted_and_reported(acts, monkeypatch):
     slow, host = Page(), Host(acts)
     monkeypatch.setattr(host, "_send", lambda page, message: page.got.append(message))
-    host._pages, host._skipped, host._told = [slow], {slow: 0}, {slow: 0}
+    host._pages, host._skipped, host._reported = [slow], {slow: 0}, {slow: 0}
     asyncio.run(host._frame())
     slow.waits, slow.got = 1 << 20, []
     for _ in range(3):

@@ -19,7 +19,7 @@ from timesurf.transforms import crop
 def with_moved(recordings: Recordings, by: Sequence[int]) -> Recordings:
     """The recordings, then copies moved by so many pixels, back and forth along each dimension in turn.
 
-    Events that leave the field are lost.
+    Events that leave the field are lost. All copies are held in memory.
 
     Parameters
     ----------
@@ -66,4 +66,4 @@ def number(by: Sequence[int]) -> int:
     >>> number((1, 1)), number(())
     (5, 1)
     """
-    return 1 + 2 * sum(n > 0 for n in by)
+    return 1 + len(corners(by))

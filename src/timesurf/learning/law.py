@@ -313,9 +313,7 @@ def _pooled(
         if found.probed.error < CLEARLY * best.probed.error:
             best = found
     tau, temperature = best.tau, best.temperature
-    per_class = _units_per_class(float(np.median(fine.counts)), best.coarse, knobs)
-    if stride == "field":  # several things may be seen at once: more units would learn their mixtures by heart
-        per_class = max(round(knobs.units_per_class), 1)
+    per_class = _units_per_class(float(np.median(fine.counts)), best.coarse, knobs, mixed=stride == "field")
     sizes = f"{window.units} units over {window.size} pixels per dimension"
     why.append(f"hidden layer: {sizes}, tau {readable(round(float(window.tau)))}")
     why.append(_probed(stride, tried))
@@ -351,9 +349,12 @@ def _copied(moved: tuple[int, ...], ratio: float) -> str:
     return f"moved copies: {copies.number(moved) - 1} of each recording, by {far} pixels ({probed})"
 
 
-def _units_per_class(events: float, field: Recordings, knobs: Knobs) -> int:
-    """One, or several where each entry of a field fires so often in a recording that its moments differ."""
-    often = events >= OFTEN * math.prod(field.field) * field.polarities
+def _units_per_class(events: float, field: Recordings, knobs: Knobs, *, mixed: bool = False) -> int:
+    """One, or several where each entry of a field fires so often in a recording that its moments differ.
+
+    Where things at all places are mixed, more units would learn the mixtures by heart.
+    """
+    often = not mixed and events >= OFTEN * math.prod(field.field) * field.polarities
     return max(round(knobs.units_per_class * (MOMENTS if often else 1)), 1)
 
 

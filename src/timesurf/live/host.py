@@ -83,7 +83,7 @@ class Host:
         self._pages: list[Any] = []  # connections; the first acts
         self._allowance: dict[Any, tuple[float, float]] = {}
         self._skipped: dict[Any, int] = {}  # frames that were left out for a page that is slow
-        self._told: dict[Any, int] = {}  # how many of them it knows of
+        self._reported: dict[Any, int] = {}  # how many of them it knows of
         self._version = 0
 
     @property
@@ -145,8 +145,8 @@ class Host:
             if page.transport.get_write_buffer_size() >= _BEHIND:
                 self._skipped[page] += 1
                 continue
-            if self._told[page] != self._skipped[page]:
-                self._told[page] = self._skipped[page]
+            if self._reported[page] != self._skipped[page]:
+                self._reported[page] = self._skipped[page]
                 self._send(page, json.dumps({"skipped": self._skipped[page]}))
             self._send(page, frame)
 
@@ -231,7 +231,7 @@ class Host:
         if not self._pages:
             self.acts.show.view.look()
         self._pages.append(page)
-        self._skipped[page] = self._told[page] = 0
+        self._skipped[page] = self._reported[page] = 0
         self._allowance[page] = (float(PER_SECOND), time.monotonic())
         try:
             self._send(page, json.dumps({"network": self.acts.show.view.about(), "acts": page is self._pages[0]}))
@@ -245,7 +245,7 @@ class Host:
             pass
         finally:
             self._pages.remove(page)
-            del self._allowance[page], self._skipped[page], self._told[page]
+            del self._allowance[page], self._skipped[page], self._reported[page]
             if self._pages:
                 self._send(self._pages[0], json.dumps({"acts": True}))
             else:

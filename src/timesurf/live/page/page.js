@@ -3,7 +3,7 @@
 
 const $ = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.search).get("token") || "";
-let socket = null, network = null, state = {}, acting = false, asked = 0, holding = null, frames = 0, skipped = 0, told = "";
+let socket = null, network = null, state = {}, acting = false, asked = 0, holding = null, frames = 0, skipped = 0, noticed = "";
 let field = null, layers = [], rows = [], drawing = false, stroke = [], fresh = true, strokes = [];
 const evidence = new Evidence($("evidence"));
 const waiting = new Map();
@@ -219,8 +219,8 @@ function notices() {
     [state.refused, `packets refused: ${short(state.refused)}, the latest: ${state.reason}`],
     [state.restarts, `restarts: ${short(state.restarts)} (the clock of the stream has jumped)`],
   ].filter(([there]) => there).map(([, text]) => text);
-  if (lines.join("\n") === told) return;
-  told = lines.join("\n");
+  if (lines.join("\n") === noticed) return;
+  noticed = lines.join("\n");
   $("notices").replaceChildren(...lines.map((text) => { const item = document.createElement("li"); item.textContent = text; return item; }));
 }
 
