@@ -7,6 +7,7 @@ kernels that the mutation may be compiled into.
 import ast
 import contextlib
 import hashlib
+import json
 import os
 import queue
 import shutil
@@ -55,7 +56,21 @@ file = __import__(package).__file__
 if not file.startswith(root): sys.exit(f"{file} was imported instead of the copy in {root}.")
 exec(code)
 """
-PYTEST = 'import runpy; runpy.run_module("pytest", run_name="__main__", alter_sys=True)'
+PYTEST = """
+import json, os, pytest
+class Notes:
+    passed, failed = 0, []
+    def pytest_runtest_logreport(self, report):
+        self.passed += report.passed and report.when == "call"
+        self.pytest_collectreport(report)
+    def pytest_collectreport(self, report):
+        if report.failed and report.nodeid not in self.failed: self.failed.append(report.nodeid)
+notes = Notes()
+code = pytest.main(sys.argv[1:], plugins=[notes])
+if "NOTES" in os.environ:
+    with open(os.environ["NOTES"], "w") as file: json.dump([notes.passed, notes.failed], file)
+sys.exit(code)
+"""
 MEMORY = 8 << 30  # bytes of address space: a mutant must not take the machine down
 
 
@@ -70,6 +85,7 @@ class Runner:
             self.places.put(" ".join(str(cores[k % len(cores)]) for k in (n, n + 1) if cores))
         self.reached = imports(project)
         self.lock, self.running, self.stopped = threading.Lock(), set(), False
+        self.left_out = {}  # of each row: tests that fail without any mutation
         self.whole = (warm.resolve() if warm else self.folder) / f"whole-{self.fingerprint()}"
         if not self.whole.exists():
             shutil.copytree(project.root / "src", self.whole, ignore=shutil.ignore_patterns("__pycache__"))
@@ -81,30 +97,38 @@ class Runner:
             digest.update(f"{path.relative_to(self.project.root)} {path.stat().st_size};".encode() + path.read_bytes())
         return digest.hexdigest()[:16]
 
-    def test(self, tree, tests, limit=None):
-        """How the tests end on this copy (passed, failed, timed out), after how long, and what they print."""
+    def test(self, tree, tests, limit=None, *, without=(), notes=None):
+        """How the tests end on this copy (passed, failed, timed out), after how long, and what they print.
+
+        `without` are some of them that are not run. Where `notes` is a file, all are run even if one fails; how many
+        pass and which fail is written there.
+        """
         root = self.project.root
-        words = ["-x", "-q", "-p", "no:cacheprovider", "--rootdir", str(root), "--doctest-modules", *tests]
+        words = ["-q", "-p", "no:cacheprovider", "--rootdir", str(root), "--doctest-modules"]
+        words += [path for path in tests if path not in {str(root / one) for one in without}]
+        words += [word for one in without for word in ("--deselect", one)]
         settings = root / "pyproject.toml"  # pytest does not find it: tests and copy have no folder in common
         if settings.exists():
             words += ["-c", str(settings)]
         if self.lenient:
             words += ["-W", "default"]
-        return self.run(tree, PYTEST, words, limit)
+        if notes is None:
+            return self.run(tree, PYTEST, ["-x", *words], limit)
+        return self.run(tree, PYTEST, [*words, "--continue-on-collection-errors"], limit, NOTES=str(notes))
 
-    def run(self, tree, code, words=(), limit=None):
+    def run(self, tree, code, words=(), limit=None, **variables):
         """Run some code on this copy; how, after how long, what it prints."""
         place = self.places.get()
         try:
-            return self.run_at(place, tree, code, words, limit)
+            return self.run_at(place, tree, code, words, limit, variables)
         finally:
             self.places.put(place)
 
-    def run_at(self, place, tree, code, words, limit):
+    def run_at(self, place, tree, code, words, limit, variables):
         words = [str(tree), str(MEMORY), place, self.project.package, code, *words]
         environment = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "HYPOTHESIS_PROFILE")}
         environment |= {"PYTHONPATH": str(tree), "HYPOTHESIS_STORAGE_DIRECTORY": str(self.folder / "hypothesis")}
-        environment |= {"CUDA_VISIBLE_DEVICES": ""}
+        environment |= {"CUDA_VISIBLE_DEVICES": "", **variables}
         began = time.monotonic()
         with tempfile.TemporaryFile(dir=self.folder) as out:
             with self.lock:
@@ -150,8 +174,18 @@ class Runner:
         return (seconds,)
 
     def unmutated(self, row, modules):
-        """How the tests of a row end without mutation; what they compile stays in the whole copy."""
-        return self.test(self.whole, self.tests(self.whole, row, modules))
+        """How the tests of a row end without mutation; what they compile stays in the whole copy.
+
+        Tests that fail judge no mutant; the others do, if there are any and no doctest fails.
+        """
+        notes = Path(tempfile.mkdtemp(dir=self.folder)) / "notes.json"
+        how, seconds, said = self.test(self.whole, self.tests(self.whole, row, modules), notes=notes)
+        if how != "passed" and notes.exists():
+            passed, failed = json.loads(notes.read_text())
+            here = {Path(path).relative_to(self.project.root).as_posix() for path in self.project.tests(row)}
+            if passed and failed and all(one.partition("::")[0] in here for one in failed):
+                self.left_out[row], how = failed, "passed"
+        return how, seconds, said
 
     def mutated(self, mutant, row, limit):
         """How the tests of a mutant end, and after how long."""
@@ -169,7 +203,8 @@ class Runner:
                 beside = tree / kernel.parent.relative_to(self.project.root / "src") / "__pycache__"
                 for cached in beside.glob(f"{kernel.stem}.*.nb[ic]"):
                     cached.unlink()
-            return self.test(tree, self.tests(tree, row, [mutant.module]), limit)[:2]
+            tests, without = self.tests(tree, row, [mutant.module]), self.left_out.get(row, ())
+            return self.test(tree, tests, limit, without=without)[:2]
         finally:
             shutil.rmtree(tree, ignore_errors=True)
 

@@ -8,10 +8,12 @@
 A mutant swaps a comparison, an arithmetic operator, `and` and `or` or min and max, changes a number or a truth value,
 removes `not`, `-` or `~`, or drops a statement. It is caught if the tests of its module in `NEAREST`, or the doctests
 of the module itself, fail or run past the time limit. Not mutated: strings, annotations, decorators, `__repr__` and
-`__str__`, whatever is raised, warned, logged or reported as progress, and `strict=` of zip, which is an assertion.
+`__str__`, whatever is raised, warned, logged or reported as progress, `strict=` of zip, which is an assertion, the
+`indent=` of JSON, and constants whose names end in `AT_ONCE`: `tests/test_at_once.py` shows that they change no result.
 
-Where the tests fail without any mutation they cannot judge: the mutants are not run, not counted, and listed as such.
-Mutants run in the order in which they were drawn, so a call that is cut short has drawn evenly over modules, too.
+Tests that fail without any mutation judge none: they are left out, and named. Where no others are left the mutants are
+not run, not counted, and listed as such. Mutants run in the order in which they were drawn, and none is begun that
+would not end in time: a call that is cut short has drawn evenly over modules too, and has not just dropped survivors.
 
 Every mutant runs in a copy of src of its own, so the checkout is never changed. The copy shares bytecode and compiled
 kernels with a copy that the unmutated tests have run in, except kernels that the mutation may be compiled into. It sees
@@ -86,6 +88,7 @@ class Project:
 
 
 GRACE = 10  # seconds that every run may take longer than the limit
+SPARE = 1.3  # times what the tests take without mutation: time that has to be left for a mutant to be begun
 PREPARE = "from timesurf.engines.cpu.engine import warm_up; warm_up()"
 THIS = Project(Path(__file__).resolve().parents[1], "timesurf", NEAREST, OUTSIDE, PREPARE)
 
@@ -126,29 +129,40 @@ class Hunt:
         self.compiling = 0.0  # seconds
         self.seconds = {}  # of each row without mutation; None while it runs
         self.failing = {}  # rows whose tests fail without any mutation, and what they say
+        self.left_out = {}  # rows of which only some tests do, and which
+        self.late = False
 
     @property
     def complete(self):
         return len(self.results) == len(self.chosen)
 
-    def next(self, runner):
-        """What to run now, with its arguments, and what to do with what comes out; None where all has to wait."""
-        for mutant in self.todo:
+    def next(self, runner, deadline):
+        """What to run now, with its arguments, and what to do with what comes out; None where all has to wait.
+
+        None from the first mutant on that would end too late if its tests did not notice it.
+        """
+        for mutant in self.todo * (not self.late):
             row = self.rows[mutant.module]
             if row not in self.seconds:
                 modules = sorted({other.module for other in self.chosen if self.rows[other.module] == row})
                 self.seconds[row] = None
-                return runner.unmutated, (row, modules), partial(self.passed, row)
+                return runner.unmutated, (row, modules), partial(self.passed, runner, row)
             if self.seconds[row] is not None:
+                usual = self.seconds[row] + bool(runner.stale(mutant)) * self.compiling
+                if time.monotonic() + SPARE * usual > deadline:
+                    self.late = True
+                    return None
                 self.todo.remove(mutant)
-                limit = self.factor * (self.seconds[row] + bool(runner.stale(mutant)) * self.compiling) + GRACE
-                return runner.mutated, (mutant, row, limit), partial(self.judged, mutant)
+                return runner.mutated, (mutant, row, self.factor * usual + GRACE), partial(self.judged, mutant)
         return None
 
-    def passed(self, row, how, seconds, said):
+    def passed(self, runner, row, how, seconds, said):
         if how == "passed":
             self.seconds[row] = seconds
             self.report(f"{row}: {seconds:.0f} s without mutation")
+            if row in runner.left_out:
+                self.left_out[row] = runner.left_out[row]
+                self.report(f"Left out, since they fail without any mutation: {', '.join(self.left_out[row])}")
             return
         self.failing[row] = said[-3000:]
         self.todo = [mutant for mutant in self.todo if self.rows[mutant.module] != row]
@@ -175,10 +189,12 @@ class Hunt:
                     waiting[pool.submit(runner.prepare)] = self.prepared
                 while True:
                     ready = not project.prepare or self.compiling
-                    while ready and len(waiting) < jobs and (task := self.next(runner)):
+                    while ready and len(waiting) < jobs and (task := self.next(runner, deadline)):
                         function, arguments, then = task
                         waiting[pool.submit(function, *arguments)] = then
                     if not waiting:
+                        if self.late:
+                            self.report("Time is up: what was found so far.")
                         return
                     # Wakes up often, since signals are handled in the main thread alone.
                     done, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
@@ -202,7 +218,8 @@ def save(asked, hunt):
     if asked.json:
         caught = sum(result["caught"] for result in hunt.results)
         about = {"mutants": len(hunt.results), "caught": caught, "drawn": len(hunt.chosen), "seed": asked.seed}
-        about |= {"complete": hunt.complete, "failing": hunt.failing, "results": hunt.results}
+        about |= {"complete": hunt.complete, "failing": hunt.failing, "left_out": hunt.left_out}
+        about |= {"results": hunt.results}
         part = asked.json.with_name(f"{asked.json.name}.part")
         part.write_text(json.dumps(about, indent=1) + "\n")
         part.replace(asked.json)
@@ -224,6 +241,8 @@ def summary(hunt):
         lines.append(f"\nNot run: {len(hunt.chosen) - run} of {len(hunt.chosen)}.")
     if hunt.failing:
         lines.append(f"Tests that fail without any mutation: {', '.join(hunt.failing)}.")
+    for row, names in hunt.left_out.items():
+        lines.append(f"Left out of the tests of {row}, since they fail without any mutation: {', '.join(names)}.")
     return "\n".join(lines)
 
 
@@ -238,7 +257,7 @@ def main(argv=None, project=THIS):
     parser.add_argument(
         "--timeout", type=float, default=3, metavar="TIMES", help="limit, in unmutated runs; default: 3"
     )
-    parser.add_argument("--minutes", type=float, default=math.inf, help="stop then; default: never")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop by then; default: never")
     parser.add_argument("--warm", type=Path, metavar="FOLDER", help="keep compiled kernels here for the next call")
     parser.add_argument(
         "--done", type=Path, action="append", default=[], metavar="JSON", help="leave out what such a call has run"

@@ -120,6 +120,8 @@ class Finder(ast.NodeVisitor):
         self.visit_all([node.target, node.value])
 
     def visit_Assign(self, node):
+        if not self.bound and any(isinstance(t, ast.Name) and t.id.endswith("AT_ONCE") for t in node.targets):
+            return
         targets = [part for target in node.targets for part in getattr(target, "elts", [target])]
         # Without the first binding of a name any test fails: not worth a run.
         if self.bound and all(self.bound[-1][t.id] > 1 for t in targets if isinstance(t, ast.Name)):
@@ -147,7 +149,7 @@ class Finder(ast.NodeVisitor):
         if name in EXTREMES:
             end = self.at(node.func, end=True)
             self.add(f"{name}->{EXTREMES[name]}", end - len(name), end, EXTREMES[name])
-        self.visit_all([node.func, *node.args, *(k.value for k in node.keywords if k.arg != "strict")])
+        self.visit_all([node.func, *node.args, *(k.value for k in node.keywords if k.arg not in ("indent", "strict"))])
 
     def visit_Compare(self, node):
         operands = [node.left, *node.comparators]

@@ -1,5 +1,7 @@
 """Probabilities where a comparison turns, what networks calibrate by, and calibration by cross-validation."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -176,6 +178,8 @@ class Fold:
         return np.array([self.classes.tolist().index(name) for name in recordings.labels])
 
     def resized(self, units, classes):
+        assert units == [stage.units for stage in self.stages][:-1]
+        assert classes is self.classes
         return Fold()
 
     def begun(self, recordings):
@@ -203,6 +207,13 @@ def test_each_half_is_judged_by_what_learned_from_the_other(monkeypatch):
     (first, how), (second, _) = fitted
     assert sorted(first + second) == [0, 1, 3, 4, 5, 6]
     assert how == {"passes": 3}
+
+
+@pytest.mark.parametrize("hidden", [[], [5], [5, 7], [5, 7, 9]])
+def test_each_half_is_judged_by_a_network_of_the_same_size(monkeypatch, hidden):
+    monkeypatch.setattr(Fold, "stages", [SimpleNamespace(units=n) for n in (*hidden, 2)])
+    by, _ = crossed(monkeypatch, ["a", "b", "a", "b"])
+    assert len(by) == 4
 
 
 def test_a_class_with_a_single_recording_is_not_judged_without_it(monkeypatch):

@@ -171,3 +171,15 @@ def test_lengths_have_a_smallest():
     assert cutting.pieces(one, events=np.int64(1)).counts.tolist() == [1, 1]
     with pytest.raises(SettingError, match="events = -1"):
         cutting.pieces(one, events=-1)
+
+
+def test_frames_of_over_512_mib_are_refused():
+    assert 4 * cutting._MOST_COUNTS == 512 << 20  # of uint32
+    with pytest.raises(SettingError, match="1 frames of 134,217,729 counts"):
+        cutting.frames(Recordings([[0]], t=[0], field=((1 << 27) + 1,)), events=1)
+
+
+def test_there_may_be_four_million_pieces():
+    assert cutting.MOST_PIECES == 4_194_304
+    with pytest.raises(SettingError, match="more than 4,194,304"):
+        cutting.cut(Recordings([[0, 0]], t=[0, 4_194_305], field=(1,)), 1)

@@ -60,6 +60,8 @@ def test_a_change_of_each_kind(source, kind, after):
         "def f():\n    warnings.warn(text, stacklevel=2)",
         "@njit(cache=True)\ndef f(): ...",
         "zip(a, b, strict=True)",
+        "json.dumps(a, indent=1)",
+        "_AT_ONCE = 1 << 20",  # tests/test_at_once.py
         "int | float",
         "def f():\n    a = b",  # without it any test fails
     ],
@@ -167,6 +169,27 @@ def test_where_tests_fail_already_no_mutant_is_judged_and_the_others_are(toy, ca
     assert [result["id"] for result in found["results"]] == ["other.py:1:5:1->2"]
     assert (found["caught"], found["drawn"], found["complete"]) == (1, 5, False)
     assert list(found["failing"]) == ["rates.py"]
+
+
+def test_tests_that_fail_already_are_left_out_and_the_others_judge(toy, capsys, tmp_path):
+    (toy.root / "tests/test_fails.py").write_text(
+        "import pytest\n\n@pytest.mark.parametrize('a', ['x - y', 'z'])\ndef test_no(a):\n    assert a == 'z'\n"
+    )
+    (toy.root / "tests/test_lacks.py").write_text("import nothing_of_this_name\n")
+    assert mutants.main(["--json", str(tmp_path / "found.json")], toy) == 0
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert sorted(found["left_out"]["rates.py"]) == ["tests/test_fails.py::test_no[x - y]", "tests/test_lacks.py"]
+    assert (found["mutants"], found["caught"], found["failing"]) == (4, 2, {})
+    assert "Left out of the tests of rates.py" in capsys.readouterr().out
+
+
+def test_none_is_begun_that_would_not_end_in_time(toy, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(mutants, "SPARE", 1e6)
+    assert mutants.main(["--minutes", "5", "--json", str(tmp_path / "found.json")], toy) == 0
+    said, found = capsys.readouterr().out, json.loads((tmp_path / "found.json").read_text())
+    assert "Time is up" in said
+    assert "Not run: 4 of 4." in said
+    assert (found["mutants"], found["complete"]) == (0, False)
 
 
 def test_what_an_earlier_call_has_run_is_left_out_and_warnings_fail_tests_unless_asked_not_to(toy, capsys, tmp_path):

@@ -93,6 +93,14 @@ def test_a_recording_without_output_is_never_sure(network):
     assert found.share.tolist() == [1, 1]
 
 
+def test_an_unsure_decision_takes_the_whole_recording_from_its_first_event_to_its_last(network):
+    closed = network.twin(network.snapshot())
+    closed.parameters[0].thresholds[:] = 0
+    late = Recordings([[1, 2, 3]] * 2, [500, 600, 930], [0, 1, 0], [0, 2, 2, 3], field=(9, 9), polarities=2)
+    found = early(closed, late, 0.5)
+    assert (found.time.tolist(), found.events.tolist()) == ([100, 0, 0], [2, 0, 1])
+
+
 def test_evidence_fades_as_votes_do(network):
     (events,) = TEST[0].to_structured()
     late = events.copy()
