@@ -9,6 +9,7 @@ import os
 import socket
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 
 from timesurf import Full, Network, Recordings, Tile, Window, transforms
 from timesurf.engines import Parameters
-from timesurf.errors import DivergedError, EventError
+from timesurf.errors import DivergedError, EventError, TimesurfError
 from timesurf.io.receive import Datagrams, Lines
 from timesurf.learning.divergence import check_sane
 from timesurf.live.intake import Refusals, decisions
@@ -224,9 +225,17 @@ def read_transform(path: Path) -> None:
 
 @cache
 def _lower_bounds() -> None:
-    """Bounds on what transforms hold that an input of some kilobytes meets too, within the memory that it may take."""
+    """Bounds on what transforms hold that an input of some kilobytes meets too, within the memory that it may take.
+
+    Filters are compiled here too, before time and memory are measured.
+    """
     bounds.MOST_PIXELS, cutting.MOST_PIECES, disturbances._MOST = 1 << 14, 1 << 12, 1 << 12
     cutting._MOST_COUNTS = 1 << 18
+    for field, polarities in _FIELDS:
+        one = Recordings([[0]] * len(field), [0], [0], field=field, polarities=polarities)
+        for filtered in (transforms.refractory, transforms.denoise, transforms.hot_pixels):
+            with suppress(TimesurfError):
+                filtered(one, 5.0)
 
 
 def _fewer(a: Any, b: Any) -> list[Callable[[Recordings], Recordings]]:

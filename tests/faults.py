@@ -18,7 +18,7 @@ import tempfile
 import time
 import zipfile
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +39,7 @@ class Runs:
 
     def __init__(self, folder, *, batch_size):
         self.folder, self.batch_size = Path(folder), batch_size
+        self.started = []  # processes: an error may leave one behind, which `end` ends
         self.data = self.folder / "data.npz"
         npz.write(self.data, sentences.make(160, seed=0, duration="20 ms"))
         self.right = self.finish(self.folder / "right")
@@ -65,12 +66,22 @@ class Runs:
         place.mkdir(exist_ok=True)
         environment = os.environ | {"NUMBA_NUM_THREADS": str(threads)}
         out = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
-        return subprocess.Popen(self.command(place, *more), env=environment, **out)
+        self.started.append(subprocess.Popen(self.command(place, *more), env=environment, **out))
+        return self.started[-1]
+
+    def end(self):
+        """End what still runs."""
+        for process in self.started:
+            process.kill()
+            process.wait()
 
     def finish(self, place, *more, threads=2):
         """The bytes of the model that it ends with."""
         process = self.start(place, *more, threads=threads)
-        output, _ = process.communicate(timeout=300)
+        try:
+            output, _ = process.communicate(timeout=300)
+        finally:
+            process.kill()
         assert process.returncode == 0, output
         return (place / "m.tsf").read_bytes()
 
@@ -133,6 +144,7 @@ print("on", flush=True)
 while True: network.save({path!r})
 """
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    runs.started.append(process)
     process.stdout.readline()
     time.sleep(rng.uniform(0, 0.1))
     process.kill()
@@ -338,11 +350,12 @@ def main():
     parser.add_argument("--json", type=Path, help="also write the counts to this file")
     given = parser.parse_args()
     rng, rows = np.random.default_rng(given.seed), []
-    with tempfile.TemporaryDirectory() as folder, signals.heard():
+    with tempfile.TemporaryDirectory() as folder, signals.heard(), ExitStack() as ends:
         several = {}
         for name, batch_size in (("batches", 10), ("online", None)):
             (place := Path(folder) / name).mkdir()
             several[name] = Runs(place, batch_size=batch_size)
+            ends.callback(several[name].end)
         for fault in FAULTS:
             if given.only and fault.__name__ not in given.only:
                 continue

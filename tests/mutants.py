@@ -9,7 +9,8 @@ A mutant swaps a comparison, an arithmetic operator, `and` and `or` or min and m
 removes `not`, `-` or `~`, or drops a statement. It is caught if the tests of its module in `NEAREST`, or the doctests
 of the module itself, fail or run past the time limit. Not mutated: strings, annotations, decorators, `__repr__` and
 `__str__`, whatever is raised, warned, logged or reported as progress, `strict=` of zip, which is an assertion, the
-`indent=` of JSON, and constants whose names end in `AT_ONCE`: `tests/test_at_once.py` shows that they change no result.
+`indent=` of JSON, the 1 of -1 in `reshape`, for any negative size is worked out, and constants whose names end in
+`AT_ONCE`: `tests/test_at_once.py` shows that they change no result.
 
 Tests that fail without any mutation judge none: they are left out, and named. Where no others are left the mutants are
 not run, not counted, and listed as such. Mutants run in the order in which they were drawn, and none is begun that

@@ -149,7 +149,11 @@ class Finder(ast.NodeVisitor):
         if name in EXTREMES:
             end = self.at(node.func, end=True)
             self.add(f"{name}->{EXTREMES[name]}", end - len(name), end, EXTREMES[name])
-        self.visit_all([node.func, *node.args, *(k.value for k in node.keywords if k.arg not in ("indent", "strict"))])
+        free = [a for a in node.args if name == "reshape" and ast.unparse(a) == "-1"]  # any negative size is worked out
+        words = [k.value for k in node.keywords if k.arg not in ("indent", "strict")]
+        self.visit_all([node.func, *(a for a in node.args if a not in free), *words])
+        for minus in free:
+            self.add("drop-minus", self.at(minus), self.at(minus) + 1, "")
 
     def visit_Compare(self, node):
         operands = [node.left, *node.comparators]

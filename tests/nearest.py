@@ -142,8 +142,4 @@ REASONS = {  # survivors that no test can catch: module and the line after the c
         "share = np.bincount(winner, weight * passes, units) / np.maximum(arrived, 1.1e-300)",
     ): "any number above 0 makes a share of 0 where nothing arrived",
     ("learning/split.py", "label = np.full(len(recordings), -2)"): "any negative number is no class",
-    (
-        "engines/reference.py",
-        "dist = np.sqrt(((ts - units.centroids) ** 2).reshape(stage.units, -2).sum(axis=1))",
-    ): "NumPy takes any negative size as the one to work out",
 }

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from timesurf import Recordings, SettingError, transforms
+from timesurf.transforms import disturbances
 
 SECOND = 1_000_000
 
@@ -87,3 +88,36 @@ def test_more_events_than_memory_holds_are_refused():
         transforms.add_noise(longest, 5)
     edge = Recordings([[0, 0]], [0, SECOND], field=(1,))
     assert len(transforms.add_noise(edge, 1_000_000).t) > 900_000
+
+
+def test_a_rate_is_at_most_one_event_per_microsecond_and_268_million_in_all():
+    edge = Recordings([[0, 0]], [0, 1000], field=(1,))
+    with pytest.raises(SettingError, match="between 0 and 1,000,000"):
+        transforms.add_noise(edge, 1_000_000.5)
+    with pytest.raises(SettingError, match="between 0 and"):
+        transforms.add_noise(edge, -0.5)
+    long = Recordings([[0, 0]], [0, 2**28 + 2], field=(1,))
+    with pytest.raises(SettingError, match="would add 268,435,458 events, more than 268,435,456"):
+        transforms.add_noise(long, 1_000_000)
+
+
+def test_as_many_added_events_as_there_may_be_and_no_more(monkeypatch):
+    monkeypatch.setattr(disturbances, "_MOST", 1000)
+    assert len(transforms.add_noise(Recordings([[0, 0]], [0, 1000], field=(1,)), 1_000_000).t) > 800
+    with pytest.raises(SettingError, match="more than 1,000"):
+        transforms.add_noise(Recordings([[0, 0]], [0, 1001], field=(1,)), 1_000_000)
+
+
+def test_the_first_pixel_and_polarity_beyond_a_byte_are_hit_too():
+    some = Recordings([[0, 0]], [0, SECOND], [0, 0], field=(257,), polarities=257)
+    noisy = transforms.add_noise(some, 20_000)
+    assert int(noisy.coords[0].max()) == 256
+    assert int(noisy.p.max()) == 256
+
+
+def test_hot_pixels_are_at_most_all_of_the_field():
+    some = Recordings([[0, 0]], [0, SECOND], field=(3,))
+    assert set(transforms.add_hot_pixels(some, 3, rate=100).coords[0].tolist()) == {0, 1, 2}
+    for wrong in (4, -1, True, 1.0):
+        with pytest.raises(SettingError, match="from 0 to 3"):
+            transforms.add_hot_pixels(some, wrong)

@@ -12,7 +12,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="injected with s
 
 @pytest.fixture(scope="module", params=[10, None], ids=["batches", "online"])
 def runs(request, tmp_path_factory):
-    return faults.Runs(tmp_path_factory.mktemp("runs"), batch_size=request.param)
+    some = faults.Runs(tmp_path_factory.mktemp("runs"), batch_size=request.param)
+    yield some
+    some.end()
 
 
 @pytest.mark.parametrize("fault", faults.FAULTS, ids=lambda fault: fault.__name__)

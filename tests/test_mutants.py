@@ -11,6 +11,7 @@ import textwrap
 import time
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from tests import mutants
@@ -68,6 +69,12 @@ def test_a_change_of_each_kind(source, kind, after):
 )
 def test_what_is_not_behaviour_is_not_mutated(source):
     assert kinds(source) == []
+
+
+def test_a_size_that_numpy_works_out_may_be_any_negative_number():
+    assert kinds("a.reshape(b, -1)") == ["drop-minus"]
+    assert kinds("a.sum(-1)") == ["drop-minus", "1->2"]
+    assert np.arange(6).reshape(2, -2).shape == np.arange(6).reshape(2, -1).shape
 
 
 def test_operators_are_found_beside_comments_of_the_same_sign():

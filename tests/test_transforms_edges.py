@@ -238,3 +238,11 @@ def test_neighbours_in_no_dimension_and_in_many():
     assert transforms.denoise(Recordings(near, [0, 1], field=(2,) * 8), 9).t.tolist() == [1]
     with pytest.raises(SettingError, match="In 9 dimensions a pixel touches 19,682 others"):
         transforms.denoise(Recordings([*near, [0, 1]], [0, 1], field=(2,) * 9), 9)
+
+
+def test_filters_hold_a_number_for_at_most_67_million_pixels_and_polarities():
+    assert bounds.pixels((1 << 13, 1 << 13)) == 1 << 26
+    assert bounds.pixels((1 << 13, 1 << 12), 2) == 1 << 26
+    for field, polarities in (((1 << 13, (1 << 13) + 1), 1), (((1 << 25) + 1,), 2)):
+        with pytest.raises(SettingError, match="at most 67,108,864"):
+            bounds.pixels(field, polarities)

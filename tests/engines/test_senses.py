@@ -136,3 +136,14 @@ def test_evidence_of_many_recordings_is_that_of_each(engine, monkeypatch):
         reference.infer(stages, parameters, pack(three[r]), Options(temperature=1.5)).evidence[0] for r in range(3)
     ]
     np.testing.assert_allclose(outcome.evidence, alone, rtol=1e-6)
+
+
+@pytest.mark.parametrize("events", [64, 65, 300])
+def test_evidence_of_many_events_against_a_class_is_finite(events):
+    """Each event leaves class 1 nothing but the doubt: the product of 81 such shares is no float64 any more."""
+    stages = stack([Full(tau=1000)], (2,), 1, classes=2)
+    parameters = Parameters.of([np.array([[1, 0], [9, 9]], float).reshape(2, 2, 1)], [np.full(2, np.inf)])
+    same = Recordings([[0] * events], t=np.arange(events) * 10**6, field=(2,))
+    for engine in ("reference", "cpu"):
+        found = load(engine).infer(stages, parameters, pack(same), Options("float64", temperature=50.0)).evidence
+        np.testing.assert_allclose(found, [[events * np.log(1 + DOUBT), events * np.log(DOUBT)]])

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from timesurf import EventError, Full, Network, Recordings, Rule, Tile
 from timesurf.datasets import sentences
-from timesurf.engines import Learner, Options, Outcome, Parameters
+from timesurf.engines import Learner, Options, Outcome, Parameters, load
 from timesurf.errors import DivergedError
+from timesurf.learning import adapt as adapting
 from timesurf.learning.adapt import limit
 from timesurf.learning.divergence import check_sane, put_back
 from timesurf.learning.schedule import Schedule
@@ -264,3 +265,16 @@ def test_training_goes_back_to_a_sixty_fourth_of_the_rates_and_no_further():
     with pytest.raises(DivergedError):
         network.train(DATA, passes=1, batch_size=len(DATA), if_diverged="back")
     assert alphas == [network.rule.alpha / 2**n for n in range(7)]
+
+
+def test_adapting_asks_for_an_engine_that_learns_online(monkeypatch):
+    asked = []
+
+    def choose(engine, stages, *, online=False):
+        asked.append(online)
+        return load("cpu")
+
+    monkeypatch.setattr(adapting, "choose", choose)
+    network = Network([Tile((5, 5), units=2, tau=100), Full(tau=1)], DATA.field, 1, DATA.classes).start(DATA)
+    network.adapt(DATA[:1])
+    assert asked == [True]

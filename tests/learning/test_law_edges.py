@@ -254,3 +254,10 @@ def test_better_means_by_two_standard_errors_and_half_a_recording(mine, other, b
 
 def test_an_interval_of_a_microsecond_counts():
     assert intervals(np.array([7, 7, 7]), np.array([5, 6, 6]), np.array([3])).tolist() == [1]
+
+
+@pytest.mark.parametrize("wrong", [0, -1, math.inf, math.nan, "2"])
+def test_a_factor_is_a_positive_number(wrong):
+    with pytest.raises(SettingError, match=r"tau = .* must be a positive number"):
+        settings.Knobs(tau=wrong)
+    assert settings.Knobs(tau=1e-9, units=2).changed == {"tau": 1e-9, "units": 2}

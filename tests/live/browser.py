@@ -123,6 +123,10 @@ def chromium(folder):
         yield open_tab
     finally:
         process.terminate()  # before the tabs, which would wait for its answers
-        process.wait(20)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
         for tab in tabs:
             tab.close()

@@ -333,3 +333,10 @@ def test_a_packet_of_another_clock_is_refused_with_what_two_senders_need():
             session.push(packet)
     with pytest.raises(EventError, match="sort its events"):
         session.push(np.array([(0, 5_000_300), (0, 5_000_200)], [("x", int), ("t", int)]))
+
+
+def test_votes_decay_from_an_output_at_time_0_too(network):
+    session = Session(network, vote_tau=100)
+    push(session, [0], [0])
+    push(session, [1], [100])
+    np.testing.assert_allclose(session.votes, [np.exp(-1), 1, 0])

@@ -204,15 +204,24 @@ print(len(result["trials"]), result["stopped"])
 """
 
 
-def begun(storage, trials):
-    """A process that searches; it has imported everything."""
-    words = [sys.executable, "-c", PROGRAM, storage, str(trials)]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n", process.stderr.read()
-    return process
+@pytest.fixture
+def begun():
+    """Start a process that searches, once it has imported everything; none is left."""
+    started = []
+
+    def begin(storage, trials):
+        words = [sys.executable, "-c", PROGRAM, storage, str(trials)]
+        started.append(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        assert started[-1].stdout.readline() == "ready\n", started[-1].stderr.read()
+        return started[-1]
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
-def test_a_search_that_is_killed_goes_on_as_if_it_had_not_been(tmp_path):
+def test_a_search_that_is_killed_goes_on_as_if_it_had_not_been(tmp_path, begun):
     storage = f"sqlite:///{tmp_path}/search.db"
     process = begun(storage, 400)
     for _ in range(3):
@@ -238,7 +247,7 @@ def test_workers_of_dask_make_the_same_trials():
     assert rows(there) == rows(search.run(PARTS, QUICK, trials=3, **FEW))
 
 
-def test_two_processes_share_a_study(tmp_path):
+def test_two_processes_share_a_study(tmp_path, begun):
     storage = f"sqlite:///{tmp_path}/search.db"
     other = begun(storage, 12)
     result = search.run(PARTS, QUICK, trials=12, storage=storage, **FEW)

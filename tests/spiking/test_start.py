@@ -10,6 +10,7 @@ from timesurf.errors import EventError, SettingError
 from timesurf.rule import Rule
 from timesurf.spiking import Neurons, start, tables
 from timesurf.spiking.layers import stack
+from timesurf.spiking.rule import default_rule
 
 
 def batch(times=(3, 9, 9, 40, 5, 6), entries=(0, 2, 1, 2, 1, 0), offsets=(0, 4, 6), labels=(0, 1)):
@@ -241,3 +242,9 @@ def test_a_network_has_at_most_as_many_synapses_as_can_be_numbered():
     assert len(stack(layers(46_340), (46_340,), 1, 2)) == 2  # 46,340^2 < 2^31
     with pytest.raises(SettingError, match="more than 2,147,483,647 synapses"):
         stack(layers(46_341), (46_341,), 1, 2)
+
+
+def test_the_rates_that_learn_sentences_with_a_slow_last_layer():
+    hidden, last = [3e-3, 3e-3, 3e-3, 1e-4, 0.3], [6e-4, 6e-4, 3e-3, 1e-4, 0.3]
+    np.testing.assert_allclose(default_rule(3).per_layer(3), [hidden, hidden, last])
+    np.testing.assert_allclose(default_rule(1).per_layer(1), [last])

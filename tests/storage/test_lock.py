@@ -25,10 +25,12 @@ with lock.held(sys.argv[1]):
 def other(tmp_path):
     """Another process that holds the folder."""
     process = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "held\n"
-    yield process
-    process.kill()
-    process.communicate()
+    try:
+        assert process.stdout.readline() == "held\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_a_folder_that_another_process_holds_is_refused_and_named(tmp_path, other):
