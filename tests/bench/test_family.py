@@ -45,6 +45,8 @@ def test_all_methods_are_measured_on_the_same_split_and_missing_files_are_passed
     assert "units" not in whole["hats"]
     assert whole["hots"]["units"] >= whole["hots"]["used"] >= whole["hots"]["evenly_used"] > 1
     assert whole["preset"]["units"] == 32
+    assert whole["spiking"]["units"] == whole["hots"]["units"]
+    assert 0 < whole["spiking"]["kept"] < 1  # a spike sums up several events
     assert any("braille_touch_1348.npz is not in" in text for text in said)
     assert saved[-1]["family"] == rows
     curves = family.curves(rows)
@@ -70,7 +72,7 @@ def test_units_are_used_evenly_if_they_win_equally_often():
 
 
 def test_unknown_methods_are_refused_with_those_that_exist():
-    with pytest.raises(SettingError, match="there are default, preset, hots"):
+    with pytest.raises(SettingError, match="there are default, preset, spiking, hots"):
         family.run(None, 1, methods=["guessing"])
 
 
@@ -80,7 +82,7 @@ def test_the_command_prints_draws_and_writes(few, tmp_path):
     written = ["--json", str(json_file), "--plot", str(picture)]
     shown = CliRunner().invoke(app, ["bench", "family", *options.split(), *written])
     assert shown.exit_code == 0, shown.output
-    assert "1 measurements, 1 at a time" in shown.output
+    assert "2 measurements, 1 at a time" in shown.output
     rows = json.loads(json_file.read_text())["family"]
     assert [row["method"] for row in rows] == ["default", "hats"]
     assert {row["learned_from"] for row in rows} == {20}

@@ -69,3 +69,14 @@ def test_the_kmeans_start_needs_every_class():
     network = SpikingNetwork(spiking.LAYERS, (30, 5), 1, sentences.TASK1)
     with pytest.raises(EventError, match="class number 1"):
         network.start(sentences.make(2, sentences=sentences.TASK1[:1]), start="kmeans")
+
+
+def test_spikes_of_a_layer_are_recordings_and_those_of_the_last_are_the_votes(trained):
+    some = sentences.make(3, seed=6)
+    outcome = trained.infer(some)
+    first, last = trained.transform(some, 0), trained.transform(some)
+    assert (first.field, first.polarities) == ((6, 1), 3)
+    assert first.counts.tolist() == outcome.kept[:, 0].tolist()
+    votes = [np.bincount(one.p, minlength=2).tolist() for one in last]
+    assert votes == outcome.votes.tolist()
+    assert last.labels.tolist() == some.labels.tolist()

@@ -9,6 +9,8 @@ method             what it is
 =================  ================================================================================
 ``default``        timesurf's default network, which `timesurf train` chooses from the data
 ``preset``         the paper's network: its preset for sentences on their field, for digits elsewhere
+``spiking``        integrate-and-fire neurons: the network for sentences on their field, elsewhere one on the default's
+                   window and places
 ``hots``           HOTS with k-means: the units of the default's hidden layer
 ``hots_places``    the same, counted at each of the places that the default's last layer sees
 ``cosine``         HOTS with k-means by the cosine in place of the distance
@@ -43,12 +45,13 @@ from timesurf.baselines.features import Features
 from timesurf.baselines.homeostasis import Homeostasis
 from timesurf.baselines.online_hots import OnlineHots
 from timesurf.baselines.restarts import Restarting
-from timesurf.bench import processes, senses
+from timesurf.bench import processes, senses, spiking
 from timesurf.errors import EventError, TimesurfError
 from timesurf.events import Recordings
 from timesurf.layers import Stage, Window
 from timesurf.network import Network
 from timesurf.results import machine
+from timesurf.spiking import SpikingNetwork
 
 Array = NDArray[Any]
 DATA = ("sentences", "simulated", "N-MNIST", "POKER", "braille", "spoken")
@@ -93,14 +96,19 @@ class Case:
         return self.random.uniform(size=(self.stage.units, int(np.prod(self.stage.surface_shape))))
 
 
-def _network(network: Network) -> Fitted:
-    """A trained network."""
+def _scored(network: Network | SpikingNetwork) -> Callable[[Recordings], tuple[float, float]]:
+    """Recording accuracy of a trained network, and the share of events that it keeps."""
 
     def score(test: Recordings) -> tuple[float, float]:
         figures = network.evaluate(test)
         return float(figures["recording_accuracy"]), float(figures["kept"])
 
-    return Fitted(score, (lambda test: network.transform(test, 0)) if len(network.stages) > 1 else None)
+    return score
+
+
+def _network(network: Network) -> Fitted:
+    """A trained network."""
+    return Fitted(_scored(network), (lambda test: network.transform(test, 0)) if len(network.stages) > 1 else None)
 
 
 def _default(of: Case) -> Fitted:
@@ -111,6 +119,11 @@ def _preset(of: Case) -> Fitted:
     preset = senses.paper_preset(of.train)
     network = preset.network(of.train, of.train.classes, of.seed, threads=1)
     return _network(network.fit(of.train, **preset.training(), if_diverged="back"))
+
+
+def _spiking(of: Case) -> Fitted:
+    network = spiking.fitted(of.train, of.network.layers, of.seed)
+    return Fitted(_scored(network), lambda test: network.transform(test, 0))
 
 
 def _histogram(of: Case, found: Features, *, places: bool = False) -> Fitted:
@@ -154,6 +167,7 @@ def _hats(of: Case) -> Fitted:
 METHODS: dict[str, Callable[[Case], Fitted]] = {
     "default": _default,
     "preset": _preset,
+    "spiking": _spiking,
     "hots": _kmeans,
     "hots_places": lambda of: _kmeans(of, places=True),
     "cosine": lambda of: _clustered(of, cosine=True),
@@ -273,11 +287,13 @@ def run(
     """
     senses.check_methods(methods, METHODS)
     names = senses.chosen(only)
-    groups = [group for group in (("preset",), tuple(m for m in methods if m != "preset")) if set(group) & set(methods)]
+    alone = ("default", "preset")  # the longest, and what changes of the default's settings change
+    groups = [*((m,) for m in alone if m in methods), tuple(m for m in methods if m not in alone)]
     jobs = [
         Job(name, seed, number, group, folder, small)
         for number in (None, *sorted(shots, reverse=True))  # the most important, and longest, first
         for group in groups
+        if group
         for name in names
         for seed in range(seeds)
     ]

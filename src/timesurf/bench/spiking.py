@@ -25,7 +25,7 @@ from timesurf.datasets import nmnist, sentences
 from timesurf.engines import Parameters
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
-from timesurf.layers import Full, Window
+from timesurf.layers import Full, Layer, Window
 from timesurf.metrics import event_shares
 from timesurf.results import machine
 from timesurf.rule import Rule
@@ -177,6 +177,40 @@ def growing(seed: int, number: int, recordings: int) -> dict[str, Any]:
 
 
 _SENTENCES = {"classification": classification, "continual": shifting, "incremental": growing}
+
+
+def fitted(train: Recordings, chosen: Sequence[Layer], seed: int) -> SpikingNetwork:
+    """A trained spiking network for any recordings: that for sentences on their field, else one like that for digits.
+
+    The latter has the window, the units, the places and the time constants of the default's layers, and otherwise the
+    settings that were chosen for digits. Where the default keeps no places, boxes overlap by half.
+
+    Parameters
+    ----------
+    train : Recordings
+        To learn from.
+    chosen : sequence of Layer
+        Those of the default network.
+    seed : int
+        Of the network.
+    """
+    if train.field == sentences.FIELD and train.polarities == sentences.POLARITIES:
+        return SpikingNetwork(LAYERS, train.field, train.polarities, train.classes, seed=seed).fit(train, passes=PASSES)
+    if len(chosen) != 2:
+        raise EventError("These events have no places for neurons to share.")
+    window, last = chosen
+    assert isinstance(window, Window)
+    assert isinstance(last, Full)
+    box = tuple(min(window.size, n) for n in train.field)
+    pooled = tuple(-(-side // 2) for side in box) if window.stride == "field" else window.strides(len(box))
+    hidden, top = DIGITS
+    hidden = replace(hidden, box=box, step=pooled, units=window.units)
+    layers = [
+        replace(layer, tau=of.tau, trace_tau=of.tau, feedback_tau=of.tau)
+        for layer, of in zip((hidden, top), chosen, strict=True)
+    ]
+    network = SpikingNetwork(layers, train.field, train.polarities, train.classes, rule=DIGITS_RULE, seed=seed)
+    return network.fit(train, start="kmeans", sample=100, passes=DIGITS_PASSES, decay=True)
 
 
 def _digits(folder: Path | None, folds: int, seed: int, report: Report) -> dict[str, Any]:

@@ -220,6 +220,15 @@ class SpikingNetwork:
             [run(self.stages, self.parameters, pack(recordings[some])) for some in inference.parts(recordings, None)]
         )
 
+    def transform(self, recordings: Recordings, layer: int = -1) -> Recordings:
+        """Spikes of a layer (0: the first), as recordings: its places as coordinates, its neurons as polarities."""
+        k = inference.layer_number(self.stages, layer)  # type: ignore[arg-type]  # their number suffices
+        inference.check_input(self.stages, recordings)  # type: ignore[arg-type]  # field and polarities suffice
+        spikes = cpu.emitted(self.stages[: k + 1], Parameters(self.parameters[: k + 1]), pack(recordings))
+        field, units = self.stages[k].output_field, self.stages[k].units
+        *coords, p = np.unravel_index(spikes.entry, (*field, units))
+        return Recordings(coords, spikes.t, p, spikes.offsets, field=field, polarities=units, labels=recordings.labels)
+
     def predict(self, recordings: Recordings) -> metrics.Decisions:
         """Class number (-1: no output spike) and confidence of each recording, by votes."""
         return metrics.decide(self.infer(recordings).votes)
