@@ -125,11 +125,11 @@ REASONS = {  # survivors that no test can catch: module and the line after the c
     ("engines/reference.py", "if rule is not None or learned is not None:"): "both are given, or neither",
     ("learning/split.py", "if not 0 <= share <= 1:"): "a share of 1 leaves nothing to learn from: refused next",
     (
-        "modelfile.py",
+        "modelfile/__init__.py",
         "if not 3 <= size <= min(_LARGEST_HEADER, Path(path).stat().st_size - 8):",
     ): "a header of two characters says nothing and is refused next",
     (
-        "modelfile.py",
+        "modelfile/__init__.py",
         "if not 2 < size <= min(_LARGEST_HEADER, Path(path).stat().st_size - 8):",
     ): "a header of two characters says nothing and is refused next",
     ("live/checks.py", 'return refusal("t", value, 1)'): "the limit of times is not read",

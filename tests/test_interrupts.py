@@ -52,7 +52,7 @@ def folder(tmp_path_factory):
     ("kind", "name"),
     [
         ("import", "typer"),  # the command line itself
-        ("import", "timesurf.cli.learning"),
+        ("import", "timesurf.cli.training"),
         ("import", "numba"),  # what a command imports when it needs it
         ("import", "numpy.linalg"),
         ("open", ".m.tsf."),  # while the model is written

@@ -11,6 +11,7 @@ from timesurf import Full, Network, SettingError, Tile, modelfile
 from timesurf.calibration import Calibration
 from timesurf.engines import Parameters
 from timesurf.errors import ModelFileError
+from timesurf.modelfile import description
 
 
 def made():
@@ -53,7 +54,7 @@ def test_a_seed_is_a_whole_number_from_0_or_none():
 @pytest.mark.parametrize("figure", [2**63 - 1, -(2**63) + 1, 0.5, float("nan"), True])
 def test_a_history_of_numbers_is_read(figure):
     history = [{"kept": 1.0, "more": figure}]
-    assert modelfile._history(history) == history
+    assert description._history(history) == history
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_a_history_of_numbers_is_read(figure):
 )
 def test_a_history_of_anything_else_is_refused(history):
     with pytest.raises(ModelFileError, match="'kept' among them"):
-        modelfile._history(history)
+        description._history(history)
 
 
 # ------------------------------------------------------------------ files
@@ -212,10 +213,10 @@ def test_tensors_that_do_not_fit_are_named(name, value, word):
     ],
 )
 def test_a_calibration_is_a_positive_scale_and_a_prior_that_is_not_negative(wrong):
-    assert modelfile._calibration({"votes": [1e-9, 0.0], "evidence": [1e9, 0.5]}) == {
+    assert description._calibration({"votes": [1e-9, 0.0], "evidence": [1e9, 0.5]}) == {
         "votes": Calibration(1e-9, 0.0), "evidence": Calibration(1e9, 0.5),
     }  # fmt: skip
-    assert modelfile._calibration({}) == {}
+    assert description._calibration({}) == {}
     for about in ({"votes": [1.0, 0.0], "evidence": wrong}, {"votes": wrong}, {"chance": [1.0, 0.0]}, [1.0, 0.0]):
         with pytest.raises(ModelFileError, match="must have a scale and a prior"):
-            modelfile._calibration(about)
+            description._calibration(about)

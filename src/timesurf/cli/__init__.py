@@ -21,6 +21,7 @@ from timesurf.cli import (  # noqa: F401  # each adds its commands
     sentences,
     speed,
     spiking,
+    training,
     using,
 )
 from timesurf.cli.app import app, main
