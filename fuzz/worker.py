@@ -1,5 +1,8 @@
 """Fuzz one target in this process; `run.py` starts and watches it.
 
+Several targets, with commas between them, run one after another, each in a copy of this process and in a folder of its
+own name: what they import is imported once.
+
 With atheris, inputs are chosen by the code that they reach. Without it, by the readers' error messages: an input that
 gives a new message is kept, and changed further.
 """
@@ -43,15 +46,29 @@ def main() -> None:
         import timesurf.cli  # noqa: F401  imported here, to be instrumented as well
         from targets import TARGETS
         from trial import Trial
-    target = TARGETS[given.target]
-    seeds = [path.read_bytes() for path in sorted((CORPUS / given.target).iterdir())]
-    trial = Trial(target, given.folder, runs=given.runs, seconds=given.seconds)
-    trial.warm(seeds)
-    if atheris:
-        _guided(atheris, trial, target.mutate, seeds, given)
-    else:
-        _unguided(trial, target.mutate, seeds, Random(given.seed))
-        trial.note()
+
+    def fuzz(name: str, folder: Path) -> None:
+        seeds = [path.read_bytes() for path in sorted((CORPUS / name).iterdir())]
+        trial = Trial(TARGETS[name], folder, runs=given.runs, seconds=given.seconds)
+        trial.warm(seeds)
+        if atheris:
+            _guided(atheris, trial, name, seeds, given.seed)
+        else:
+            _unguided(trial, TARGETS[name].mutate, seeds, Random(given.seed))
+            trial.note()
+
+    names, ended = given.target.split(","), 0
+    if len(names) == 1:
+        fuzz(given.target, given.folder)
+        return
+    for name in names:
+        if child := os.fork():
+            ended |= os.waitpid(child, 0)[1]
+            continue
+        (given.folder / name).mkdir()
+        fuzz(name, given.folder / name)
+        return
+    sys.exit(bool(ended))
 
 
 def _kernels() -> list[str]:
@@ -78,9 +95,7 @@ def _unguided(trial: Any, mutate: Callable[[bytes, Random], bytes], seeds: list[
             pool.append(data)
 
 
-def _guided(
-    atheris: Any, trial: Any, mutate: Callable[[bytes, Random], bytes], seeds: list[bytes], given: argparse.Namespace
-) -> None:
+def _guided(atheris: Any, trial: Any, name: str, seeds: list[bytes], seed: int) -> None:
     def change(data: bytes, largest: int, seed: int) -> bytes:
         rng = Random(seed)
         if rng.random() < 0.2:
@@ -88,7 +103,7 @@ def _guided(
         if rng.random() < 0.4:
             data = rng.choice(seeds)  # refused inputs reach more code than good ones, and would soon be the only ones
         for _ in range(rng.choice((1, 1, 2, 4))):
-            data = mutate(data, rng)
+            data = trial.target.mutate(data, rng)
         return data[:largest]
 
     def one(data: bytes) -> None:
@@ -98,10 +113,10 @@ def _guided(
             os._exit(0)  # libFuzzer never returns
         trial(data)
 
-    kept = given.folder / "corpus"
+    kept = trial.folder / "corpus"
     kept.mkdir(exist_ok=True)
     arguments = [
-        "fuzz", str(kept), str(CORPUS / given.target), f"-seed={given.seed + 1}", f"-max_len={LARGEST}",
+        "fuzz", str(kept), str(CORPUS / name), f"-seed={seed + 1}", f"-max_len={LARGEST}",
         "-len_control=0", "-rss_limit_mb=0", "-timeout=0", "-verbosity=0", "-handle_segv=0", "-handle_abrt=0",
     ]  # fmt: skip
     atheris.Setup(arguments, one, custom_mutator=change)

@@ -3,6 +3,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # a process per core: further threads of BLAS would wait for a core, busily
+    os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"))
+
 import numpy as np
 import pytest
 
@@ -24,8 +27,10 @@ else:
 
 # Files that take longest begin first: several processes, a file each, then end at about the same time.
 SLOWEST = [
-    "test_page.py", "test_faults.py", "test_fuzz.py", "test_readme.py", "test_table3.py", "test_kernels.py",
-    "test_saccades_realism.py", "test_workers.py", "test_table1.py", "test_session.py", "test_speed.py",
+    "test_fuzz.py", "test_readme.py", "test_faults.py", "test_page.py", "test_kernels.py", "test_workers.py",
+    "test_table3.py", "test_cli.py", "test_search.py", "test_law.py", "test_mutants.py", "test_commands.py",
+    "test_saccades_realism.py", "test_many_files.py", "test_stream_command.py", "test_table1.py", "test_speed.py",
+    "test_newcomer.py", "test_continual.py",
 ]  # fmt: skip
 
 

@@ -34,6 +34,11 @@ class SkippedError(Exception):
     """This machine does not allow the fault."""
 
 
+def recordings(seed):
+    """What is learned from: 64 checkpoints in about a second, so most moments of a run fall between two of them."""
+    return sentences.make(160, seed=seed, duration="10 ms")
+
+
 class Runs:
     """One training, in batches or online, and how it ends without a fault."""
 
@@ -41,7 +46,7 @@ class Runs:
         self.folder, self.batch_size = Path(folder), batch_size
         self.started = []  # processes: an error may leave one behind, which `end` ends
         self.data = self.folder / "data.npz"
-        npz.write(self.data, sentences.make(160, seed=0, duration="20 ms"))
+        npz.write(self.data, recordings(seed=0))
         self.right = self.finish(self.folder / "right")
         self.last = self.reached(self.folder / "right")
         self.number = 0
@@ -203,7 +208,7 @@ def replaced(runs, rng):
     with damaged_data(runs):
         process = runs.start(place)
         runs.moment(process, place, rng)
-        npz.write(runs.data, sentences.make(160, seed=1, duration="20 ms"))
+        npz.write(runs.data, recordings(seed=1))
         output, _ = process.communicate(timeout=300)
         assert process.returncode == 0, output
         if (place / "m.tsf").read_bytes() != runs.right:  # a file that was opened before still exists for the process

@@ -93,7 +93,7 @@ def test_bench_nmnist_reads_the_official_folders(tmp_path, rng, monkeypatch):
     monkeypatch.setattr(table3, "nmnist", lambda recordings: replace(nmnist(recordings), passes=10, sample=6))
     pictures = gaussian_filter(rng.random((10, 28, 28)), (0, 2, 2))
     pictures = (pictures > np.quantile(pictures, 0.8)).astype(np.float64)
-    for split, each in (("Train", 4), ("Test", 1)):
+    for split, each in (("Train", 2), ("Test", 1)):
         digits = np.tile(np.arange(10), each)
         for number, (digit, one) in enumerate(zip(digits, saccades.simulate(pictures[digits], seed=each), strict=True)):
             path = tmp_path / split / str(digit) / f"{number:05d}.bin"
@@ -102,11 +102,11 @@ def test_bench_nmnist_reads_the_official_folders(tmp_path, rng, monkeypatch):
     words = ["bench", "nmnist", "--data", str(tmp_path), "--json", str(tmp_path / "a.json")]
     done = run(cli.app, [*words, "--rows", "sup3r", "--plot", str(tmp_path / "a.png")])
     assert done.exit_code == 0, done.output
-    assert "40 recordings in train, 60,000 in the official one" in " ".join(done.output.split())
+    assert "20 recordings in train, 60,000 in the official one" in " ".join(done.output.split())
     done = run(cli.app, [*words, "--rows", "hots_linear"])  # the other row stays
     assert done.exit_code == 0, done.output
     result = json.loads((tmp_path / "a.json").read_text())
-    assert result["data"] == "N-MNIST, 40 / 10 recordings"
+    assert result["data"] == "N-MNIST, 20 / 10 recordings"
     assert result["sup3r"]["recording_accuracy"] >= 0.8
     assert result["hots_linear"]["recording_accuracy"] >= 0.8
     assert (tmp_path / "a.png").stat().st_size > 10_000

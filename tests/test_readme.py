@@ -3,8 +3,6 @@
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.test_pages import blocks
@@ -28,15 +26,15 @@ def commands(page):
     return [words[1:] for words in lines if words[:1] == ["timesurf"]]
 
 
-def test_the_commands_run_as_they_stand(tmp_path, monkeypatch):
+def test_the_commands_run_as_they_stand(tmp_path, monkeypatch, timesurf):
     monkeypatch.chdir(tmp_path)
     shown, all_of_them = commands(README), commands(START)
     assert len(shown) == 3
     assert all_of_them[:3] == shown  # so that running one page runs both
     assert len(all_of_them) >= 8
     for words in all_of_them:
-        done = subprocess.run([sys.executable, "-m", "timesurf", *words], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
+        code, said = timesurf(*words)
+        assert code == 0, f"{words}\n{said}"
     assert json.loads((tmp_path / "figures.json").read_text())["recording_accuracy"] >= 0.85
 
 

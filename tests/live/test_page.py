@@ -27,7 +27,7 @@ HOSTILE = "<img src=x onerror='document.title=1'>"
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory):
-    return starter.make(tmp_path_factory.mktemp("cache"), images=500, passes=4)
+    return starter.make(tmp_path_factory.mktemp("cache"), images=300, passes=4)
 
 
 class Served:
