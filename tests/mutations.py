@@ -26,7 +26,7 @@ EXTREMES = {"min": "max", "minimum": "maximum", "argmin": "argmax", "fmin": "fma
 EXTREMES |= {new: old for old, new in EXTREMES.items()}
 UNARY = {ast.Not: ("not", "not"), ast.USub: ("minus", "-"), ast.Invert: ("invert", "~")}
 SILENT = re.compile(
-    r".*Error|warn|warning|debug|info|exception|critical|print|getLogger|progress|report|n?jit|dataclass"
+    r".*Error|warn|warning|debug|info|exception|critical|print|getLogger|progress|report|n?jit|dataclass|lru_cache"
 )
 
 
@@ -195,7 +195,7 @@ def _name(function):
 
 
 def _silent(call):
-    """Whether a call reports, compiles or builds an error: what it is given is not behaviour."""
+    """Whether a call reports, compiles, caches or builds an error: what it is given is not behaviour."""
     return SILENT.fullmatch(_name(call.func)) is not None
 
 

@@ -60,6 +60,7 @@ def test_a_change_of_each_kind(source, kind, after):
         'def f():\n    raise ValueError(1 + a, "x")',
         "def f():\n    warnings.warn(text, stacklevel=2)",
         "@njit(cache=True)\ndef f(): ...",
+        "f = lru_cache(maxsize=8)(g)",
         "zip(a, b, strict=True)",
         "json.dumps(a, indent=1)",
         "_AT_ONCE = 1 << 20",  # tests/test_at_once.py
