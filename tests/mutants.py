@@ -14,7 +14,8 @@ of the module itself, fail or run past the time limit. Not mutated: strings, ann
 
 Tests that fail without any mutation judge none: they are left out, and named. Where no others are left the mutants are
 not run, not counted, and listed as such. Mutants run in the order in which they were drawn, and none is begun that
-would not end in time: a call that is cut short has drawn evenly over modules too, and has not just dropped survivors.
+would not end in time: a call that is cut short has drawn evenly over modules too, but for its last minutes, in which
+only mutants of quick tests begin, and it has not just dropped survivors, whose tests run longest.
 
 Every mutant runs in a copy of src of its own, so the checkout is never changed. The copy shares bytecode and compiled
 kernels with a copy that the unmutated tests have run in, except kernels that the mutation may be compiled into. It sees
@@ -127,7 +128,7 @@ class Hunt:
         self.chosen, self.sources, self.factor, self.report, self.save = chosen, sources, factor, report, save
         self.rows = project.core()
         self.todo, self.results = list(chosen), []
-        self.compiling = 0.0  # seconds
+        self.compiling = None if project.prepare else 0.0  # seconds; None while it is not known
         self.seconds = {}  # of each row without mutation; None while it runs
         self.failing = {}  # rows whose tests fail without any mutation, and what they say
         self.left_out = {}  # rows of which only some tests do, and which
@@ -140,20 +141,21 @@ class Hunt:
     def next(self, runner, deadline):
         """What to run now, with its arguments, and what to do with what comes out; None where all has to wait.
 
-        None from the first mutant on that would end too late if its tests did not notice it.
+        Mutants that would end too late if their tests did not notice them are left out, and all wait until it is known
+        how long kernels take to compile.
         """
-        for mutant in self.todo * (not self.late):
+        for mutant in list(self.todo):
             row = self.rows[mutant.module]
             if row not in self.seconds:
                 modules = sorted({other.module for other in self.chosen if self.rows[other.module] == row})
                 self.seconds[row] = None
                 return runner.unmutated, (row, modules), partial(self.passed, runner, row)
-            if self.seconds[row] is not None:
+            if self.seconds[row] is not None and self.compiling is not None:
                 usual = self.seconds[row] + bool(runner.stale(mutant)) * self.compiling
+                self.todo.remove(mutant)
                 if time.monotonic() + SPARE * usual > deadline:
                     self.late = True
-                    return None
-                self.todo.remove(mutant)
+                    continue
                 return runner.mutated, (mutant, row, self.factor * usual + GRACE), partial(self.judged, mutant)
         return None
 
@@ -189,8 +191,7 @@ class Hunt:
                 if project.prepare:
                     waiting[pool.submit(runner.prepare)] = self.prepared
                 while True:
-                    ready = not project.prepare or self.compiling
-                    while ready and len(waiting) < jobs and (task := self.next(runner, deadline)):
+                    while len(waiting) < jobs and (task := self.next(runner, deadline)):
                         function, arguments, then = task
                         waiting[pool.submit(function, *arguments)] = then
                     if not waiting:

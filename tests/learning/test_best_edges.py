@@ -111,3 +111,11 @@ def test_a_class_goes_with_its_units_alone():
     for some, name in ((network, "d"), (one, "c")):
         with pytest.raises(SettingError, match="not one of several classes"):
             grow.without(some, name)
+
+
+def test_training_forgets_a_calibration_of_the_parameters_before():
+    data = recordings(["a", "b"] * 4)
+    network = Network([Window(1, units=2, tau=1), Full(tau=1)], (3,), 1, ["a", "b"], rule=Rule(**STILL)).start(data)
+    network.calibration = {"votes": [2.0, 1.0]}
+    network.train(data, passes=1)
+    assert network.calibration == {}
