@@ -16,6 +16,7 @@ import pytest
 
 from tests import mutants
 from tests.mutations import Finder
+from tests.nearest import REASONS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of POSIX")
 
@@ -92,6 +93,15 @@ def test_every_mutant_of_the_core_is_another_valid_program_with_an_id_of_its_own
             assert ast.dump(ast.parse(mutant.apply(source))) != whole
         ids.update(mutant.id for mutant in found)
     assert max(ids.values()) == 1
+
+
+def test_reasons_are_of_mutants_that_there_are():
+    """Where code has moved, so must the reason why its mutants survive."""
+    found = set()
+    for module in {module for module, _ in REASONS}:
+        source = (mutants.THIS.source / module).read_bytes()
+        found |= {(module, mutant.change(source)[1]) for mutant in Finder(module, source).found}
+    assert set(REASONS) <= found
 
 
 def test_a_sample_is_even_over_modules_and_the_same_for_the_same_seed():
