@@ -8,9 +8,9 @@ import pytest
 from timesurf.engines import Batch, Parameters
 from timesurf.errors import NotFittedError, SettingError
 from timesurf.rule import Rule
-from timesurf.spiking import Neurons, SpikingNetwork, cpu, reference
+from timesurf.spiking import Neurons, SpikingNetwork, cpu, kernel, reference, tables
 from timesurf.spiking.layers import stack
-from timesurf.spiking.rule import check_rule, moved, threshold_factors
+from timesurf.spiking.rule import check_rule, direction, moved, threshold_factors
 
 BOTH = pytest.mark.parametrize("engine", [cpu, reference])
 
@@ -76,6 +76,63 @@ def test_a_right_spike_turns_the_weights_towards_its_input_and_a_wrong_one_away(
 def test_weights_keep_their_length():
     w = moved(np.array([0.6, 0.8]), np.array([1.0, 0.0]), 0.3)
     assert np.linalg.norm(w) == pytest.approx(1)
+
+
+def test_for_small_steps_weights_move_by_ojas_rule(rng):
+    """docs/spiking.md: the division by the length is local. What is left is of second order in the step."""
+    w, u = (v / np.linalg.norm(v) for v in rng.normal(size=(2, 6)))
+    errors = [np.abs(moved(w, u, gain) - (w + gain * (u - (w @ u) * w))).max() for gain in (1e-2, 1e-3, -1e-3)]
+    assert errors[0] < 1e-4
+    assert max(errors[1:]) < 1e-6
+
+
+def test_a_weighted_sum_with_half_subtracted_decides_as_the_distance_to_a_centroid(rng):
+    """docs/spiking.md: where inputs are 0 or 1, a neuron with weights c - 1/2 is a centroid."""
+    c, inputs = rng.uniform(size=8), rng.integers(0, 2, (200, 8))
+    distance = np.linalg.norm(inputs - c, axis=1)
+    th = np.median(distance) + 1e-9
+    fires = inputs @ (c - 0.5) > (c @ c - th**2) / 2
+    assert (fires == (distance < th)).all()
+    assert 50 < fires.sum() < 150
+
+
+def test_the_inhibition_that_fits_traces_of_random_inputs_best(rng):
+    """docs/spiking.md: E[ts^2] / (2 E[ts]) for ages of the last spike that are exponential; 1e6 draws, within 1 %."""
+    for rate in (0.1, 1.0, 20.0):  # times trace_tau
+        ts = np.exp(-rng.exponential(1 / rate, 1_000_000))
+        assert (ts**2).mean() / (2 * ts.mean()) == pytest.approx((1 + rate) / (2 * (2 + rate)), rel=0.01)
+
+
+def test_the_potential_of_random_inputs_has_the_mean_and_the_variance_of_shot_noise(rng):
+    """docs/spiking.md; 4,000 recordings: the mean within 5 of its standard errors, the variance within 15 %."""
+    w, rates, tau, duration, recordings = (
+        direction(np.array([1.0, 0.9, 0.0, 0.2]), 0.3),
+        [0.02, 0.01, 0.03],
+        500,
+        500,
+        4000,
+    )
+    counts = rng.poisson(np.array(rates) * duration, (recordings, 3))
+    entry, t, offsets = [], [], [0]
+    for row in counts:
+        when, which = rng.integers(0, duration, row.sum()), np.repeat(np.arange(3), row)
+        order = np.argsort(when, kind="stable")
+        entry += [*which[order], 3]  # the fourth input asks at the end, with a weight of 0
+        t += [*when[order], duration]
+        offsets.append(len(t))
+    weights = np.array([*w[[0, 1, 3]], 0.0])
+    stages = stack([Neurons(tau=tau)], (4,), 1, 1)
+    silent = Parameters.of([weights.reshape(1, 4, 1)], [np.array([math.inf])])
+    highest, wires = np.empty(len(t)), tables.wiring(stages)
+    kernel.potentials(
+        (np.array(entry, np.int32), np.array(t), np.array(offsets)), wires, tables.times(stages),
+        tables.learned(silent), tables.state(wires), highest,
+    )  # fmt: skip
+    v, r = highest[np.array(offsets[1:]) - 1], np.array(rates)
+    mean = weights[:3] @ r * tau * (1 - math.exp(-duration / tau))
+    variance = weights[:3] ** 2 @ r * tau / 2 * (1 - math.exp(-2 * duration / tau))
+    assert v.mean() == pytest.approx(mean, abs=5 * math.sqrt(variance / recordings) + 0.01)
+    assert v.var() == pytest.approx(variance, rel=0.15)
 
 
 def test_a_threshold_moves_less_the_further_its_potential_is_beyond_it():
