@@ -61,7 +61,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Share of events to keep. `fit` reaches it: if it must set thresholds after training, the last layer learns again
         in a third of the passes.
     moved : tuple of int
-        Pixels along each dimension: copies of the recordings moved so far, back and forth, are learned from too.
+        Pixels along each dimension: each pass moves each recording by up to so many, either way.
     validation, patience, if_diverged, checkpoints, resume
         How to train, see `Network.train`.
     alpha, beta, gamma, delta, d, kernel, competition, last, temperature

@@ -149,11 +149,15 @@ def emitted(
     layer: int,
 ) -> Recordings:
     """The events that a layer (0: the first) emits: its output field, its units as polarities."""
-    lower, events, counts = stages[: layer + 1], [], [np.zeros(1, dtype=np.int64)]
+    lower = stages[: layer + 1]
     if isinstance(engine, Emits):
         found_there = engine.emitted(lower, Parameters(parameters[: layer + 1]), recordings, options)
         if found_there is not None:
             return found_there
+    field, units, most = lower[-1].output_field, lower[-1].units, int(recordings.counts.sum())
+    limits = (*field, units)
+    kinds = [*(np.min_scalar_type(limit - 1) for limit in limits), recordings.source.dtype]  # they may be gigabytes
+    emits, counts, n = [np.empty(most, kind) for kind in kinds], [np.zeros(1, dtype=np.int64)], 0
     for part in parts(recordings, None, _TRACED_AT_ONCE):
         some = recordings[part]
         found = trace(engine, stages, parameters, some, options)
@@ -161,10 +165,12 @@ def emitted(
         x = tuple(v[passed] for v in some.coords)
         for stage in lower:
             x = stage.layer.output(x)  # type: ignore[arg-type, assignment]  # works on arrays as on numbers
-        events.append((*x, some.t[passed], found.winner[passed, layer]))
+        first, n = n, n + int(np.count_nonzero(passed))
+        for array, values in zip(emits, (*x, found.winner[passed, layer], some.t[passed]), strict=True):
+            array[first:n] = values
         counts.append(np.diff(np.concatenate([[0], np.cumsum(passed)])[some.offsets]))
-    *coords, t, p = map(np.concatenate, zip(*events, strict=True))
+        recordings.release()
+    *coords, p, t = (array if n == most else array[:n].copy() for array in emits)
     return Recordings(
-        coords, t, p, np.cumsum(np.concatenate(counts)),
-        field=lower[-1].output_field, polarities=lower[-1].units, labels=recordings.labels,
+        coords, t, p, np.cumsum(np.concatenate(counts)), field=field, polarities=units, labels=recordings.labels
     )  # fmt: skip

@@ -160,7 +160,9 @@ class Network(Predicting):
             The share of events to keep. Where thresholds do not learn, `fit` sets them so. Where they do, units push
             each other's thresholds back only while more events pass: no strict bound, `tighten` afterwards gets there.
         moved : tuple of int, optional
-            Pixels along each dimension: copies moved so far, back and forth, are learned from too. Empty: none.
+            Pixels along each dimension: each pass moves each recording by up to so many, either way. Empty: not at all.
+        bent : int, default 0
+            How many copies of each recording, turned, scaled and sheared a little by `transforms.bend`, to learn from.
         validation : float or Recordings, optional
             Recordings to choose the best pass by, or the share of each class to set aside for it. The network ends with
             the parameters of the pass that has the highest recording accuracy on them.

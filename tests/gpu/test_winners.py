@@ -20,6 +20,7 @@ from timesurf.engines.cuda import events as cudaevents
 from timesurf.engines.cuda import winners as cudawinners
 from timesurf.engines.cuda.work import Work
 from timesurf.learning import trainer
+from timesurf.learning.resting import Seen
 
 SEEDS = range(int(os.environ.get("GPU_SEEDS", "12")))
 
@@ -102,7 +103,7 @@ def test_layers_that_rest_run_once_and_their_events_stay_on_the_card(monkeypatch
     monkeypatch.setattr(cudaevents, "_resident", lambda r: sent.append(r.origin in cudaevents._on_card) or original(r))
     resting.train(data, passes=3, batch_size=8)
     assert sent[1:] == [True] * 3, "sent once, then events on the card in every pass"
-    monkeypatch.setattr(trainer, "learns_from", lambda trainee, recordings, schedule: (trainee, recordings))
+    monkeypatch.setattr(trainer, "learns_from", lambda trainee, recordings, schedule: Seen(trainee, recordings))
     whole.train(data, passes=3, batch_size=8)
     for mine, theirs in zip(resting.parameters, whole.parameters, strict=True):
         np.testing.assert_allclose(mine.centroids, theirs.centroids, atol=2e-4)
@@ -150,3 +151,18 @@ def test_large_neighbourhoods_are_left_to_the_general_path():
     (stage,) = Network([Window(41, units=4, tau=1), Full(tau=1)], (60, 60), 3, range(2)).stages[:1]
     assert general.refusal((stage,)) == ""
     assert cudawinners.winners(stage, launch.device(), measured=False) is None
+
+
+@pytest.mark.parametrize("learns", [False, True])
+def test_recordings_are_moved_on_the_card_as_on_the_host(learns):
+    """In each pass, before a hidden layer that learns or after one that rests."""
+    data = digits()
+    rule = replace(RULE, alpha=(1e-5 if learns else 0.0, 1e-3))
+    made = [network(data, rule=rule) for _ in range(2)]
+    made[1].engine = "cpu"
+    for each in made:
+        each.restore(made[0].snapshot())
+        each.train(data, passes=3, batch_size=8, moved=(2, 1))
+    for mine, theirs in zip(*(each.parameters for each in made), strict=True):
+        np.testing.assert_allclose(mine.centroids, theirs.centroids, atol=2e-4)
+    assert abs(made[0].history[-1]["event_accuracy"] - made[1].history[-1]["event_accuracy"]) < 0.01

@@ -27,7 +27,9 @@ def trained(recordings, monkeypatch, rule, *, every_pass, margin=np.inf, **train
     net = network(recordings, rule, start="kmeans", margin=margin)
     runs = []
     if every_pass:
-        monkeypatch.setattr(trainer, "learns_from", lambda trainee, recordings, schedule: (trainee, recordings))
+        monkeypatch.setattr(
+            trainer, "learns_from", lambda trainee, recordings, schedule: resting.Seen(trainee, recordings)
+        )
     else:
         emitted = resting.inference.emitted
         monkeypatch.setattr(resting.inference, "emitted", lambda *args: runs.append(1) or emitted(*args))
@@ -46,9 +48,19 @@ def test_the_same_bits_as_in_every_pass(recordings, monkeypatch, last):
     assert found.history == expected.history
 
 
-def test_layers_that_learn_or_reject_run_in_every_pass(recordings, monkeypatch):
+def test_layers_that_learn_run_in_every_pass(recordings, monkeypatch):
     assert trained(recordings, monkeypatch, Rule(), every_pass=False)[1] == 0
-    assert trained(recordings, monkeypatch, Rule(**RATES), every_pass=False, margin=1.4)[1] == 0
+
+
+def test_layers_that_reject_run_once_and_what_they_reject_is_counted(recordings, monkeypatch):
+    rule, margin = Rule(**(RATES | {"gamma": 0.0})), 0.6
+    with monkeypatch.context() as patched:
+        expected, _ = trained(recordings, patched, rule, every_pass=True, margin=margin)
+    found, runs = trained(recordings, monkeypatch, rule, every_pass=False, margin=margin)
+    assert runs == 1
+    assert 0 < expected.history[-1]["kept"] < 1
+    assert found.history == expected.history
+    assert found.parameters.same(expected.parameters)
 
 
 def test_frozen_units_rest(recordings):
@@ -63,7 +75,7 @@ def test_frozen_units_rest(recordings):
 
 
 def test_what_does_not_fit_runs_in_every_pass(recordings, monkeypatch):
-    monkeypatch.setattr(resting, "_memory", lambda: 24.0 * recordings.counts.sum() / resting._SHARE - 1)
+    monkeypatch.setattr(resting, "_memory", lambda: 12.0 * recordings.counts.sum() / resting._SHARE - 1)
     assert trained(recordings, monkeypatch, Rule(**RATES), every_pass=False)[1] == 0
 
 
@@ -93,19 +105,12 @@ def test_only_the_batch_rule_over_several_passes_runs_resting_layers_once(
 
 
 @pytest.mark.parametrize(("less", "runs"), [(0, 1), (0.5, 0)])
-def test_what_layers_emit_takes_24_bytes_per_event_of_a_quarter_of_the_memory(recordings, monkeypatch, less, runs):
-    monkeypatch.setattr(resting, "_memory", lambda: 4.0 * 24 * recordings.counts.sum() - less)
+def test_what_layers_emit_takes_12_bytes_per_event_of_a_quarter_of_the_memory(recordings, monkeypatch, less, runs):
+    monkeypatch.setattr(resting, "_memory", lambda: 4.0 * 12 * recordings.counts.sum() - less)
     net = network(recordings, Rule(**RATES), start="kmeans", margin=np.inf)
-    upper, seen = resting.learns_from(net, recordings, Schedule(passes=2, batch_size=5))
+    upper, seen, *_ = resting.learns_from(net, recordings, Schedule(passes=2, batch_size=5))
     assert (upper is not net) == bool(runs)
     assert seen.polarities == (4 if runs else 2)
-
-
-def test_one_finite_threshold_rejects(recordings):
-    net = network(recordings, Rule(**RATES), start="kmeans", margin=np.inf)
-    assert resting.resting(net.stages, net.parameters, net.rule) == 1
-    net.parameters[0].thresholds[2] = 5.0
-    assert resting.resting(net.stages, net.parameters, net.rule) == 0
 
 
 @pytest.mark.parametrize("rate", ["alpha", "beta", "gamma", "delta"])

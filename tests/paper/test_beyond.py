@@ -8,7 +8,7 @@ import pytest
 from scipy.ndimage import gaussian_filter
 from typer.testing import CliRunner
 
-from timesurf import transforms
+from timesurf import presets, transforms
 from timesurf.cli.app import app
 from timesurf.datasets import nmnist, saccades
 from timesurf.paper import beyond, table3
@@ -29,7 +29,7 @@ def brief(monkeypatch):
 
     def shorter(preset):
         hidden = [replace(layer, units=16) for layer in preset.layers[:-1]]
-        return replace(preset, layers=(*hidden, preset.layers[-1]), passes=3, sample=20)
+        return replace(preset, layers=(*hidden, preset.layers[-1]), passes=3, bent=min(preset.bent, 1), sample=20)
 
     small = {name: lambda recordings, make=make: shorter(make(recordings)) for name, make in beyond.PRESETS.items()}
     monkeypatch.setattr(beyond, "PRESETS", small)
@@ -76,18 +76,23 @@ def test_each_row_changes_what_it_says():
     assert [made[name].layers[0].stride for name in ("both", "both_stride", "units_64")] == [1, 4, 4]
     assert [made[f"units_{n}"].layers[0].units for n in (64, 128, 256, 512)] == [64, 128, 256, 512]
     assert {name: p.layers[-1].units_per_class for name, p in made.items() if p.layers[-1].units_per_class > 1} == (
-        dict.fromkeys(("per_class", "moved", "keep_70", "keep_50", "keep_20", "two_layers"), 3)
+        dict.fromkeys(("per_class", "moved", "digits", "keep_70", "keep_50", "keep_20", "two_layers"), 3)
     )
     assert [made[f"keep_{n}"].keep for n in (70, 50, 20)] == [0.7, 0.5, 0.2]
-    assert [(made[name].moved, made[name].passes) for name in ("per_class", "moved")] == [((), 8), ((1, 1), 2)]
-    assert beyond.resting(900, moved=(1, 1)).passes == 12  # 60, over five times as many
+    assert made["digits"] == presets.digits(60_000)
+    assert [made[name].moved for name in ("per_class", "moved", "digits", "keep_50")] == [(), *[(1, 1)] * 3]
+    assert [(made[name].bent, made[name].passes) for name in ("moved", "digits", "keep_50")] == [
+        (0, 32),
+        (3, 8),
+        (3, 8),
+    ]
     assert [layer.stride for layer in made["two_layers"].layers[:-1]] == [2, 2]
     for name, preset in made.items():
         if name not in ("both", "both_stride"):
-            assert preset.rule.alpha == (*[0] * (len(preset.layers) - 1), 1e-5)
+            assert preset.rule.alpha[:-1] == (0,) * (len(preset.layers) - 1)
             assert (preset.rule.last, preset.start, preset.margin) == ("delta", "quick", math.inf)
-    assert [(p.passes, p.batch_size) for p in map(beyond.resting, (20, 900, 6000, 60_000, 10**6))] == [
-        (60, 16), (60, 16), (25, 100), (8, 256), (8, 256),
+    assert [(p.bent, p.passes, p.batch_size) for p in map(presets.digits, (20, 900, 9999, 60_000, 10**6))] == [
+        (12, 60, 16), (12, 5, 16), (12, 2, 16), (3, 8, 256), (3, 8, 256),
     ]  # fmt: skip
 
 

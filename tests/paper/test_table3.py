@@ -64,6 +64,17 @@ def test_folds_are_combined():
     assert (result["kept"], result["seconds"]) == (0.6, 2.0)
 
 
+def test_seeds_are_averaged_and_add_nothing_to_the_interval():
+    def row(accuracy):
+        return {"recording_accuracy": accuracy, "tested": 10, "seconds": 1.0}
+
+    result = table3.summary([row(0.8), row(1.0), row(0.6), row(0.8)], seeds=2)  # of two splits
+    assert result["seeds"] == pytest.approx([0.7, 0.9])
+    assert result["splits"] == pytest.approx([0.9, 0.7])
+    assert result["recording_accuracy"] == pytest.approx(0.8)
+    assert result["interval"] == pytest.approx(table3.interval(16, 20))
+
+
 def test_settings_follow_from_the_size_of_the_data():
     sizes = [preset(n) for n in (100, 1000, 10_000, 60_000, 10**6)]
     assert all(a.passes >= b.passes and a.batch_size <= b.batch_size for a, b in itertools.pairwise(sizes))

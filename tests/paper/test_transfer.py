@@ -8,14 +8,14 @@ import pytest
 from scipy.ndimage import gaussian_filter
 from typer.testing import CliRunner
 
-from timesurf import SettingError, transforms
+from timesurf import SettingError, presets, transforms
 from timesurf.cli.app import app
 from timesurf.datasets import nmnist, saccades
 from timesurf.io import npz
-from timesurf.paper import beyond, transfer
+from timesurf.paper import transfer
 
 REAL = 30
-RESTING = beyond.resting
+DIGITS = presets.digits
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +37,9 @@ def real(pictures):
 
 
 def small(recordings):
-    preset = RESTING(recordings)
+    preset = DIGITS(recordings)
     window, last = preset.layers
-    return replace(preset, layers=(replace(window, units=16), last), passes=3, sample=20)
+    return replace(preset, layers=(replace(window, units=16), last), passes=3, bent=1, sample=20)
 
 
 def test_the_first_images_are_left_out(simulated, real):
@@ -65,6 +65,19 @@ def test_each_number_of_recordings_adapts_the_same_network_and_is_tested_on_the_
     assert json.dumps(result)
 
 
+def test_seeds_are_averaged_and_shown(simulated, real):
+    cropped, learned = nmnist.cropped(real), nmnist.cropped(simulated[REAL:])
+    several = transfer.run(learned, cropped, seed=3, seeds=2, shots=(20,), preset=small(40))
+    alone = [transfer.run(learned, cropped, seed=seed, shots=(20,), preset=small(40)) for seed in (3, 4)]
+    for found, (a, b) in (
+        (several["zero_shot"], [one["zero_shot"] for one in alone]),
+        (several["adapted"][0], [one["adapted"][0] for one in alone]),
+    ):
+        assert found["seeds"] == [a["recording_accuracy"], b["recording_accuracy"]]
+        assert found["recording_accuracy"] == pytest.approx(np.mean(found["seeds"]))
+        assert found["tested"] == a["tested"]
+
+
 def test_recordings_come_in_turn_and_fewer_are_among_more():
     labels = np.repeat([0, 1, 2], [5, 2, 4])
     order = transfer._in_turn(labels, seed=3)
@@ -85,7 +98,7 @@ def test_learning_from_real_recordings_changes_the_network(simulated, real, monk
 
 
 def test_the_command_shows_and_writes(pictures, real, tmp_path, monkeypatch):
-    monkeypatch.setattr(beyond, "resting", small)
+    monkeypatch.setattr(presets, "digits", small)
     monkeypatch.setenv("TIMESURF_CACHE", str(tmp_path / "cache"))
     images, digits = pictures
     np.savez(tmp_path / "mnist.npz", x_train=images, y_train=digits, x_test=images[:10], y_test=digits[:10])

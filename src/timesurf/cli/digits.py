@@ -52,6 +52,7 @@ def bench_nmnist(
     train: Annotated[int | None, typer.Option(min=20, help="Learn from this number of recordings only.")] = None,
     engine: Engine = "cpu",
     seed: Seed = 0,
+    seeds: Annotated[int, typer.Option(min=1, help="Networks per row, of this seed and the next ones.")] = 1,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the network and its decisions into this file.", dir_okay=False)
     ] = None,
@@ -72,7 +73,7 @@ def bench_nmnist(
     if transfer:
         if npz is None or rows or beyond or plot:
             raise SettingError("--transfer needs --npz, and takes neither --rows nor --beyond nor --plot.")
-        write_json(json_file, _transferred(npz, images, train, engine, seed))
+        write_json(json_file, _transferred(npz, images, train, engine, seed, seeds))
         return
     usual = table3.ALL if beyond else table3.ROWS
     chosen = [name.strip() for name in rows.split(",")] if rows else list(usual)
@@ -84,7 +85,7 @@ def bench_nmnist(
         what, splits = _whole(data, images, train, engine)
     with console.status("Training ...") as status:
         result = table3.run(
-            splits, what, seed, rows=chosen, engine=engine, progress=status.update,
+            splits, what, seed, rows=chosen, engine=engine, seeds=seeds, progress=status.update,
             finished=lambda text: console.print(text, highlight=False),
         )  # fmt: skip
     result = _with_earlier(json_file, result)
@@ -102,7 +103,9 @@ def bench_nmnist(
     write_json(json_file, result)
 
 
-def _transferred(npz: Path, images: Path | None, train: int | None, engine: str, seed: int) -> dict[str, Any]:
+def _transferred(
+    npz: Path, images: Path | None, train: int | None, engine: str, seed: int, seeds: int
+) -> dict[str, Any]:
     """Learn from simulated recordings of other digits, test and adapt on real ones; show and return the figures."""
     from timesurf.datasets import nmnist
     from timesurf.paper import transfer
@@ -111,7 +114,7 @@ def _transferred(npz: Path, images: Path | None, train: int | None, engine: str,
     simulated = transfer.others(_simulated(images, "train", engine), real)[:train]
     with console.status("Training ...") as status:
         result = transfer.run(
-            nmnist.cropped(simulated), nmnist.cropped(real), seed, engine=engine, progress=status.update
+            nmnist.cropped(simulated), nmnist.cropped(real), seed, seeds=seeds, engine=engine, progress=status.update
         )
     table = Table("real recordings learned from", title="Real recordings, learned from simulated ones of other digits")
     for column in ("tested on", "before", "after (95 %)"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from timesurf.errors import EventError
 from timesurf.events import Recordings
+from timesurf.events.moving import moved
 from timesurf.layers import Stage
 
 Array = NDArray[Any]
@@ -173,6 +174,18 @@ class Learner:
     recordings: Recordings
     label: Array  # (recordings,) index of the class, -1 if unknown
     kept: float = 1.0  # share of recent input events that it output
+    moved: Array | None = None  # (recordings, dimensions) pixels by which each is moved before the network sees it
+    pooled: tuple[int, ...] = ()  # and pixels per place of the network's field; empty: 1
+    given: Array | None = None  # (recordings,) events before layers below rejected some; None: those of the recordings
+
+    def shown(self, part: slice) -> Recordings:
+        """Some of the recordings as the network sees them."""
+        some = self.recordings[part]
+        return some if self.moved is None else moved(some, self.moved[part], self.pooled)
+
+    def counted(self, part: slice, outcome: Outcome) -> Outcome:
+        """What the network output for some of the recordings, with the events that were given as its input."""
+        return outcome if self.given is None else replace(outcome, events=self.given[part])
 
 
 class Trace(NamedTuple):

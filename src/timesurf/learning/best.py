@@ -14,6 +14,7 @@ from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.learning import sparsity
 from timesurf.learning.checkpoints import Checkpoints
+from timesurf.learning.copies import with_bent
 from timesurf.learning.divergence import IfDiverged, check_choice
 from timesurf.learning.schedule import Schedule
 from timesurf.learning.split import hold_out
@@ -41,6 +42,7 @@ class Training(TypedDict, total=False):
     decay: bool
     keep: float | None
     moved: tuple[int, ...]
+    bent: int
     validation: float | Recordings | None
     patience: int | None
     if_diverged: IfDiverged
@@ -112,7 +114,7 @@ def _train(
             state = checkpoints.resume(network, how) or state
             rng.bit_generator.state = state.order
     recordings, chosen = _parts(network, recordings, validation, rng)
-    recordings = schedule.shown(recordings)
+    recordings = with_bent(recordings, schedule.bent, rng)
     patience = None if chosen is None else patience
 
     def reached(*, end: bool = False) -> None:

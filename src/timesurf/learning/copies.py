@@ -1,53 +1,80 @@
-"""Moved copies: what is shown at one place is learned beside it too.
+"""Recordings at other places and in other shapes: what is shown in one way is learned in others too.
 
 A network that pools places coarsely learns from a few hundred recordings that a stroke lies in this block of pixels and
-not in the next, where chance alone put it there. Copies of the recordings, moved by a pixel or so, take such chances
-away. They help where the place of a whole recording says little of its class (digits before a camera), and hurt where
-the place is what matters (tones along a cochlea); `timesurf.learning.law` tries which it is.
+not in the next, where chance alone put it there. So each pass shows each recording moved by some pixels, drawn anew: no
+recording is shown twice in the same way, and none is copied. That helps where the place of a whole recording says
+little of its class (digits before a camera), and hurts where the place is what matters (tones along a cochlea);
+`timesurf.learning.law` tries which it is.
+
+Copies that are turned, scaled and sheared a little do the same for shapes, such as handwriting. A hidden layer sees
+them differently, so they are made once, before training, and held.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
 from timesurf.events.joining import joined
-from timesurf.transforms import crop
+from timesurf.transforms.bending import bend
+
+Array = NDArray[Any]
 
 
-def with_moved(recordings: Recordings, by: Sequence[int]) -> Recordings:
-    """The recordings, then copies moved by so many pixels, back and forth along each dimension in turn.
-
-    Events that leave the field are lost. All copies are held in memory.
-
-    Parameters
-    ----------
-    recordings : Recordings
-        To learn from.
-    by : sequence of int
-        Pixels along each dimension of the field; 0: no copies along this one; empty: none at all.
-
-    Returns
-    -------
-    Recordings
-        As many times as many as `number` says.
+def with_bent(recordings: Recordings, copies: int, rng: np.random.Generator) -> Recordings:
+    """The recordings, then so many copies of them, each recording bent in its own way by `transforms.bend`.
 
     Examples
     --------
     >>> one = Recordings([[4], [5]], t=[0], field=(10, 9), labels=["a"])
-    >>> copies = with_moved(one, (2, 1))
-    >>> [x.tolist() for x in copies.coords], copies.labels.tolist()
-    ([[4, 2, 6, 4, 4], [5, 5, 5, 4, 6]], ['a', 'a', 'a', 'a', 'a'])
+    >>> with_bent(one, 2, np.random.default_rng(0)).labels.tolist()
+    ['a', 'a', 'a']
     """
+    if not copies:
+        return recordings
+    return joined([recordings, *(bend(recordings, seed=int(rng.integers(2**31))) for _ in range(copies))])
+
+
+def check(by: Sequence[int], recordings: Recordings) -> None:
+    """Refuse distances that are not one per dimension of the field."""
     if by and len(by) != len(recordings.field):
         raise SettingError(f"moved = {tuple(by)} must have one number per dimension of the field, {recordings.field}.")
-    moved = [crop(recordings, corner, recordings.field) for corner in corners(by)]
-    return joined([recordings, *moved])
+
+
+def displacements(by: Sequence[int], recordings: int, rng: np.random.Generator) -> Array:
+    """How far each recording is moved in one pass: up to so many pixels either way, along each dimension.
+
+    Parameters
+    ----------
+    by : sequence of int
+        Pixels along each dimension of the field, at most.
+    recordings : int
+        How many.
+    rng : numpy.random.Generator
+        Draws them.
+
+    Returns
+    -------
+    array of int8, int16 or int32, shape (recordings, dimensions)
+        Pixels.
+
+    Examples
+    --------
+    >>> displacements((1, 0), 4, np.random.default_rng(0)).tolist()
+    [[1, 0], [0, 0], [-1, 0], [-1, 0]]
+    """
+    far = np.asarray(by, dtype=np.int64)
+    drawn: Array = rng.integers(-far, far + 1, (recordings, len(far)))
+    return drawn.astype(np.min_scalar_type(-int(far.max()) - 1))
 
 
 def corners(by: Sequence[int]) -> list[list[int]]:
-    """Where the field begins in each copy, without the recordings as they are.
+    """Where the field begins in copies that are moved as far as possible along one dimension: what a probe is shown.
 
     Examples
     --------
@@ -56,14 +83,3 @@ def corners(by: Sequence[int]) -> list[list[int]]:
     """
     axes = range(len(by))
     return [[sign * n if a == axis else 0 for a in axes] for axis, n in enumerate(by) if n for sign in (1, -1)]
-
-
-def number(by: Sequence[int]) -> int:
-    """How often each recording is there, copies and itself.
-
-    Examples
-    --------
-    >>> number((1, 1)), number(())
-    (5, 1)
-    """
-    return 1 + len(corners(by))

@@ -18,8 +18,8 @@ Times are multiples of the rhythm of the recordings, sizes follow from their fie
     batch             one recording per class, 16 to 64
     passes            16,000 recordings in all, 10 to 60 passes; where that is over 250 million events, as many
                       fewer, but 20
-    moved copies      of the recordings, by a third of the stride, where a probe errs less with them and they have at
-                      most 50 million events; as many fewer passes, but 4
+    moved             by up to a third of the stride, by another distance in each pass, where a probe errs less with
+                      copies that are moved
 
 The hidden layer is the k-means of its surfaces, and rests; the last layer learns by the delta rule. Nothing in here
 knows a data set, a sensor or a clock.
@@ -64,8 +64,6 @@ SHORTER = (4, 16)  # parts of the longest tau of the last layer that are tried
 CLEARLY = 0.9  # of the error of a longer tau that a shorter one must stay below
 OFTEN, MOMENTS = 4, 3  # events per entry of the last layer from which a class has several units, and how many
 LONGEST = 250_000_000  # events in all passes, where there are more than 20
-MOST_COPIED = 50_000_000  # events of recordings and their moved copies
-LEAST_PASSES = 4  # over recordings and their moved copies
 LARGEST_SURFACE = 1 << 12  # entries that a hidden unit may look at
 LARGEST_FIELD = 1 << 22  # entries of the last layer, times classes
 
@@ -223,12 +221,11 @@ def law(
         window = _window(known, sides, rest, knobs)
         options = Options("float32", threads)
         layers, temperature, hidden, moved = _pooled(known, window, duration, engine, options, rng, knobs, why)
-        if moved:
-            fitting |= {"moved": moved, "passes": max(round(fitting["passes"] / copies.number(moved)), LEAST_PASSES)}
+        fitting["moved"] = moved
     alpha = knobs.alpha * 0.05 * min(1.0, classes / batch) / events
     rates = (*[0.0] * (len(layers) - 1), alpha)
     rule = replace(rule, alpha=rates, temperature=knobs.temperature * temperature)
-    why.append(training(alpha, fitting["passes"], len(known) * copies.number(fitting["moved"]), batch))
+    why.append(training(alpha, fitting["passes"], len(known), batch))
     return Law(layers, rule, fitting, tuple(why), hidden)
 
 
@@ -333,20 +330,18 @@ def _pooled(
 
 
 def _moved(known: Recordings, stride: Strides) -> tuple[int, ...]:
-    """How far copies may be moved: a third of the stride; nothing where places are one, or copies would be too many."""
+    """How far recordings may be moved: a third of the stride; nothing where places are one."""
     if stride == "field":
         return ()
-    by = tuple(max(round(side / 3), 1) if n > 1 else 0 for n, side in zip(known.field, stride, strict=True))
-    return by if copies.number(by) * int(known.counts.sum()) <= MOST_COPIED else ()
+    return tuple(max(round(side / 3), 1) if n > 1 else 0 for n, side in zip(known.field, stride, strict=True))
 
 
 def _copied(moved: tuple[int, ...], ratio: float) -> str:
-    """Whether recordings are also shown moved, and what the probe said."""
-    probed = f"the probe errs {abs(ratio - 1):.0%} {'less' if ratio < 1 else 'more'} with them"
+    """Whether recordings are moved in each pass, and what the probe said."""
+    probed = f"the probe errs {abs(ratio - 1):.0%} {'less' if ratio < 1 else 'more'} with moved copies"
     if not moved:
-        return f"moved copies: none ({probed})"
-    far = " x ".join(map(str, moved))
-    return f"moved copies: {copies.number(moved) - 1} of each recording, by {far} pixels ({probed})"
+        return f"places: as they are ({probed})"
+    return f"places: each pass moves recordings by up to {' x '.join(map(str, moved))} pixels ({probed})"
 
 
 def _units_per_class(events: float, field: Recordings, knobs: Knobs, *, mixed: bool = False) -> int:

@@ -1,29 +1,28 @@
 """Layers at the bottom that rest run once, not in every pass.
 
-A layer that learns nothing and rejects nothing turns the same events into the same events in every pass. So what the
-lowest layers emit is computed once, and the layers above them learn from it: the same steps, since times, labels and
-the order of recordings stay, at the price of the last layers alone.
+A layer that learns nothing turns the same events into the same events in every pass. So what the lowest layers emit is
+computed once, and the layers above them learn from it: the same steps, since times, labels and the order of recordings
+stay, at the price of the last layers alone.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from timesurf import inference
 from timesurf.engines import Parameters, TakesPart, choose
 from timesurf.events import Recordings
-from timesurf.layers import Stage
+from timesurf.layers import Stage, Window
 from timesurf.learning.schedule import Schedule
 from timesurf.learning.state import Trainee
 from timesurf.rule import RATES, Rule
 
 Array = NDArray[Any]
-_BYTES_PER_EVENT = 24  # of what a layer emits, while it is computed and after
+_BYTES_PER_EVENT = 12  # of what a layer emits, while it is computed and after
 _SHARE = 0.25  # of the machine's memory
 
 
@@ -51,8 +50,20 @@ class Upper:
         return inference.class_numbers(self.whole.classes, recordings)
 
 
-def learns_from(trainee: Trainee, recordings: Recordings, schedule: Schedule) -> tuple[Trainee, Recordings]:
+class Seen(NamedTuple):
+    """What learns, and from what."""
+
+    trainee: Trainee
+    recordings: Recordings
+    pooled: tuple[int, ...] = ()  # pixels of the recordings per place of the trainee's field, where it is not theirs
+    given: Array | None = None  # (recordings,) events before layers below the trainee rejected some
+
+
+def learns_from(trainee: Trainee, recordings: Recordings, schedule: Schedule) -> Seen:
     """What learns, and from what: the upper layers from what resting layers emit, or the network from the recordings.
+
+    Where recordings are moved in each pass, only the lowest layer counts, and it emits at every pixel: what a `Window`
+    emits for moved events is what it emits for the events themselves, moved, up to what lies at the edge of the field.
 
     Parameters
     ----------
@@ -65,20 +76,31 @@ def learns_from(trainee: Trainee, recordings: Recordings, schedule: Schedule) ->
 
     Returns
     -------
-    trainee, recordings
-        As they are where no layer rests, or where memory does not suffice for what it emits.
+    Seen
+        Both as they are where no layer rests, or where memory does not suffice for what it emits.
     """
     below = 0 if schedule.online or schedule.passes < 2 else resting(trainee.stages, trainee.parameters, trainee.rule)
+    lower: tuple[Stage, ...] = trainee.stages[:below]
+    pooled: tuple[int, ...] = ()
+    if below and any(schedule.moved):
+        lower, pooled = _unpooled(trainee.stages[0])
     much = int(recordings.counts.sum()) * _BYTES_PER_EVENT > _SHARE * _memory()
-    if below == 0 or much or isinstance(engine := choose(trainee.engine, trainee.stages), TakesPart):
-        return trainee, recordings
-    lower, parameters = trainee.stages[:below], Parameters(trainee.parameters[:below])
-    seen = inference.emitted(engine, lower, parameters, recordings, trainee.options, below - 1)
-    return Upper(trainee, below), seen
+    if not lower or much or isinstance(engine := choose(trainee.engine, trainee.stages), TakesPart):
+        return Seen(trainee, recordings)
+    parameters = Parameters(trainee.parameters[: len(lower)])
+    emits = inference.emitted(engine, lower, parameters, recordings, trainee.options, len(lower) - 1)
+    return Seen(Upper(trainee, len(lower)), emits, pooled, recordings.counts)
+
+
+def _unpooled(stage: Stage) -> tuple[tuple[Stage, ...], tuple[int, ...]]:
+    """A layer that emits at every pixel, and the stride that it had; nothing for one that cannot be moved so."""
+    if not isinstance(stage.layer, Window) or stage.layer.stride == "field":
+        return (), ()
+    return (replace(stage, layer=replace(stage.layer, stride=1)),), stage.layer.strides(len(stage.field))
 
 
 def resting(stages: tuple[Stage, ...], parameters: Parameters, rule: Rule) -> int:
-    """How many layers at the bottom learn nothing and reject nothing; the last layer is never one of them.
+    """How many layers at the bottom learn nothing; the last layer is never one of them.
 
     Examples
     --------
@@ -90,8 +112,7 @@ def resting(stages: tuple[Stage, ...], parameters: Parameters, rule: Rule) -> in
     """
     rates = rule.per_layer(len(stages))[:, [RATES.index(name) for name in RATES if name != "d"]]
     for k, units in enumerate(parameters[:-1]):
-        learns = rates[k].any() and not units.frozen.all()
-        if learns or np.isfinite(units.thresholds).any():
+        if rates[k].any() and not units.frozen.all():
             return k
     return len(stages) - 1
 

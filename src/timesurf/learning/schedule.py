@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from timesurf import inference
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
-from timesurf.learning.copies import with_moved
 from timesurf.rule import Rule
 
 _RATES_PER_PASS = 50  # online learning with falling rates lowers them this often in a pass
@@ -29,8 +28,10 @@ class Schedule:
     keep : float, optional
         Share of events; while no more than this passes, units do not push each other's thresholds back.
     moved : tuple of int
-        Pixels along each dimension by which copies of the recordings are moved, which are learned from as well; see
-        `timesurf.learning.copies`. Empty: no copies.
+        Pixels along each dimension by which each recording is moved at most, by another distance in each pass; see
+        `timesurf.learning.copies`. Empty: not at all.
+    bent : int
+        How many copies of each recording, turned, scaled and sheared by `transforms.bend`, are learned from as well.
     """
 
     passes: int = 6
@@ -38,6 +39,7 @@ class Schedule:
     decay: bool = False
     keep: float | None = None
     moved: tuple[int, ...] = ()
+    bent: int = 0
 
     def __post_init__(self) -> None:
         """Refuse batches without recordings, a share that is none, and distances that are none."""
@@ -47,6 +49,8 @@ class Schedule:
             raise SettingError(f"batch_size = {self.batch_size!r} must be at least 1, or None for online learning.")
         if self.keep is not None and not 0 < self.keep <= 1:
             raise SettingError(f"keep = {self.keep!r} must lie between 0 and 1: the share of events to keep.")
+        if isinstance(self.bent, bool) or not isinstance(self.bent, int) or self.bent < 0:
+            raise SettingError(f"bent = {self.bent!r} must be a whole number of copies, 0 or more.")
         if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in self.moved):
             raise SettingError(f"moved = {self.moved!r} must be whole numbers of pixels, 0 or more, one per dimension.")
 
@@ -54,10 +58,6 @@ class Schedule:
     def online(self) -> bool:
         """Whether weights change after each event."""
         return self.batch_size is None
-
-    def shown(self, recordings: Recordings) -> Recordings:
-        """What each pass goes through: the recordings, and their moved copies."""
-        return with_moved(recordings, self.moved)
 
     def rule(self, rule: Rule, done: int, total: int, kept: float = 1.0) -> Rule:
         """The rule after `done` of `total` recordings of all passes, while this share of events is kept."""

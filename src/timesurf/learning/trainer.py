@@ -19,6 +19,8 @@ from timesurf.engines import Engine, Learner, Options, Outcome, Parameters, Take
 from timesurf.engines.data import KEPT_WEIGHT
 from timesurf.errors import DivergedError
 from timesurf.events import Recordings
+from timesurf.learning.copies import check as check_distances
+from timesurf.learning.copies import displacements
 from timesurf.learning.divergence import SLOWEST, IfDiverged, check_sane, put_back
 from timesurf.learning.resting import learns_from
 from timesurf.learning.schedule import Schedule
@@ -84,6 +86,8 @@ def turns(
     rng: np.random.Generator | None,
     *,
     done: int = 0,
+    pooled: tuple[int, ...] = (),
+    given: Array | None = None,
 ) -> Iterator[Turn]:
     """What to learn in each pass.
 
@@ -99,16 +103,24 @@ def turns(
         Draws the order of the recordings in each pass; None takes them as they are.
     done : int
         Passes that are done already; their orders are drawn and dropped.
+    pooled : tuple of int
+        Pixels of the recordings per place of the network's field, where it is not theirs.
+    given : array, optional
+        Events of each recording before layers below the network rejected some.
 
     Yields
     ------
     Turn
     """
     for number in range(1, schedule.passes + 1):
-        ordered = recordings if rng is None else recordings[rng.permutation(len(recordings))]
+        order = slice(None) if rng is None else rng.permutation(len(recordings))
+        ordered = recordings if rng is None else recordings[order]
+        by = displacements(schedule.moved, len(recordings), rng) if rng is not None and any(schedule.moved) else None
         if number > done:
             kept = trainee.history[-1]["kept"] if trainee.history else 1.0
-            learner = Learner(trainee.stages, trainee.parameters, ordered, trainee.class_numbers(ordered), kept)
+            label = trainee.class_numbers(ordered)
+            events = None if given is None else given[order]
+            learner = Learner(trainee.stages, trainee.parameters, ordered, label, kept, by, pooled, events)
             yield Turn(number, learner, schedule.passes * len(recordings))
 
 
@@ -144,9 +156,10 @@ def passes(
         After each pass, once it is in the history.
     """
     state, whole = state or TrainingState(), trainee
-    trainee, recordings = learns_from(whole, recordings, schedule)
+    check_distances(schedule.moved, recordings)
+    trainee, recordings, pooled, given = learns_from(whole, recordings, schedule)
     engine = choose(trainee.engine, trainee.stages, online=schedule.online)
-    for turn in turns(trainee, recordings, schedule, rng, done=state.passes):
+    for turn in turns(trainee, recordings, schedule, rng, done=state.passes, pooled=pooled, given=given):
         if if_diverged == "back" and state.done == 0:
             state.good = whole.parameters.copy()
         while True:
@@ -237,10 +250,11 @@ def one_pass(
         before = [units.thresholds.copy() for units in parameters]
         now = schedule.rule(rule, turn.before + part.start, turn.total, state.kept)
         if not schedule.online and isinstance(engine, TakesPart):
-            outcome = engine.learn_part(learner.stages, parameters, now, recordings[part], label[part], options)
+            outcome = engine.learn_part(learner.stages, parameters, now, learner.shown(part), label[part], options)
         else:
-            outcome = learn(learner.stages, parameters, now, pack(recordings[part], label[part]), options)
+            outcome = learn(learner.stages, parameters, now, pack(learner.shown(part), label[part]), options)
         check(before)
+        outcome = learner.counted(part, outcome)
         state.outcomes.append(metrics.on_label(outcome, label[part]))
         state.kept += KEPT_WEIGHT * (metrics.kept(outcome) - state.kept)
         state.done = min(part.stop, len(recordings))
@@ -265,13 +279,14 @@ def side_by_side(
 
     def report(part: slice, outcomes: list[Outcome]) -> None:
         if progress:
-            progress(first.progress(part, outcomes, [learner.label[part] for learner in learners]))
+            counted = [learner.counted(part, outcome) for learner, outcome in zip(learners, outcomes, strict=True)]
+            progress(first.progress(part, counted, [learner.label[part] for learner in learners]))
 
     outcomes = engine.learn_pass(
         learners, batches, falling, options, keep=schedule.keep, report=report if progress else None
     )
     return [
-        {"recordings": len(learner.recordings), **_figures(outcome, learner.label)}
+        {"recordings": len(learner.recordings), **_figures(learner.counted(slice(None), outcome), learner.label)}
         for learner, outcome in zip(learners, outcomes, strict=True)
     ]
 

@@ -75,6 +75,7 @@ def run(
     *,
     rows: Sequence[str] = tuple(ROWS),
     engine: str = "cpu",
+    seeds: int = 1,
     progress: Report | None = None,
     finished: Report | None = None,
 ) -> dict[str, Any]:
@@ -93,6 +94,8 @@ def run(
         Which rows of the table, names from `ALL`; by default those of the paper.
     engine : str
         Engine of the networks; backpropagation and classifiers run on the CPU.
+    seeds : int
+        How many networks per row and split, of this seed and the next ones.
     progress : callable, optional
         Called with a description of the current step.
     finished : callable, optional
@@ -120,22 +123,25 @@ def run(
             split = whole if name in beyond.ROWS else whole.merged()
             if name == "ann_mnist" and split.images is None:
                 continue
-            what = f"{f'fold {number} of {len(splits)}: ' if len(splits) > 1 else ''}{ALL[name]}"
-            report(what)
-            row = _ROWS[name](split, seed, lambda step, what=what: report(f"{what}: {step}"), engine)  # type: ignore[misc]
-            found[name].append(row)
-            if finished:
-                share = f", {row['kept']:.1%} of events kept" if "kept" in row else ""
-                finished(f"{what}: {row['recording_accuracy']:.2%}{share}")
+            for own in range(seed, seed + seeds):
+                what = f"{f'fold {number} of {len(splits)}: ' if len(splits) > 1 else ''}{ALL[name]}"
+                what += f", seed {own}" if seeds > 1 else ""
+                report(what)
+                row = _ROWS[name](split, own, lambda step, what=what: report(f"{what}: {step}"), engine)  # type: ignore[misc]
+                found[name].append(row)
+                if finished:
+                    share = f", {row['kept']:.1%} of events kept" if "kept" in row else ""
+                    finished(f"{what}: {row['recording_accuracy']:.2%}{share}")
     first = splits[0]
     settings = {
-        "train": len(first.train), "test": len(first.test), "splits": len(splits), "seed": seed, "engine": engine,
+        "train": len(first.train), "test": len(first.test), "splits": len(splits), "seed": seed, "seeds": seeds,
+        "engine": engine,
         "events": int(first.train.counts.sum() + first.test.counts.sum()),
         "preset": nmnist(len(first.train)).to_dict(),
         "beyond": {name: beyond.PRESETS[name](len(first.train)).to_dict() for name in rows if name in beyond.ROWS},
     }  # fmt: skip
     return {
-        "data": data, **{name: summary(of) for name, of in found.items() if of},
+        "data": data, **{name: summary(of, seeds) for name, of in found.items() if of},
         "settings": settings, "machine": machine.describe(engine), "seconds": time.perf_counter() - began,
     }  # fmt: skip
 
@@ -268,15 +274,21 @@ _ROWS: dict[str, Callable[[Split, int, Report, str], dict[str, Any]]] = {
 }  # fmt: skip
 
 
-def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Combine splits: accuracy over all recordings tested, with its interval; the rest as means or sums."""
+def summary(rows: list[dict[str, Any]], seeds: int = 1) -> dict[str, Any]:
+    """Combine splits and seeds: accuracy over all recordings tested, with its interval; the rest as means or sums.
+
+    The interval is that of one network on these recordings: seeds test the same ones again, which adds nothing to it.
+    """
     tested = np.array([row["tested"] for row in rows])
     accuracy = np.array([row["recording_accuracy"] for row in rows])
-    right = int(np.rint(accuracy @ tested))
+    right, each = int(np.rint(accuracy @ tested)), int(tested.sum()) // seeds
     result: dict[str, Any] = {
-        "recording_accuracy": right / int(tested.sum()), "interval": interval(right, int(tested.sum())),
-        "splits": accuracy.tolist(),
+        "recording_accuracy": right / int(tested.sum()), "interval": interval(right / seeds, each),
+        "splits": accuracy.reshape(-1, seeds).mean(axis=1).tolist(),
     }  # fmt: skip
+    if seeds > 1:
+        of_seed = (accuracy * tested).reshape(-1, seeds).sum(axis=0) / each
+        result["seeds"] = of_seed.tolist()
     means = ("kept", "seconds", "events_per_s", "training_events_per_s", "kept_by_class")
     result |= {name: np.mean([row[name] for row in rows], axis=0).tolist() for name in means if name in rows[0]}
     if "confusion" in rows[0]:
@@ -285,7 +297,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def interval(right: int, tested: int, z: float = 1.96) -> tuple[float, float]:
+def interval(right: float, tested: int, z: float = 1.96) -> tuple[float, float]:
     """Wilson's 95 % interval of a share.
 
     Examples

@@ -115,7 +115,7 @@ def measure(
     ended: Ended = "whole"
     try:
         network.start(task.learn, **preset.starting())
-        for done in passes(network, schedule.shown(task.learn), schedule, shuffler(network), progress=progress):
+        for done in passes(network, task.learn, schedule, shuffler(network), progress=progress):
             figures = network.evaluate(task.judge)
             accuracy.append(figures["recording_accuracy"])
             kept.append(figures["kept"])

@@ -23,6 +23,7 @@ from timesurf.events import LATEST, Recordings
 from timesurf.times import Time, first_microsecond, microseconds
 from timesurf.transforms import bounds
 from timesurf.transforms.arrays import also_arrays
+from timesurf.transforms.bending import bend as bend
 from timesurf.transforms.disturbances import add_hot_pixels as add_hot_pixels
 from timesurf.transforms.disturbances import add_noise as add_noise
 from timesurf.transforms.parts import in_parts

@@ -7,6 +7,7 @@ from importlib.resources import files
 import pytest
 
 from tests.engines.cuda.networks import DEEPER, DIGITS, FOUR, POOLED, POOLED_TWICE, SENTENCES
+from timesurf.engines.cuda import moving
 from timesurf.engines.cuda.blocks import blocks
 from timesurf.engines.cuda.deep import deep
 from timesurf.engines.cuda.general import plan
@@ -41,6 +42,8 @@ def sources():
         path = scan(POOLED[1:], learn=name != "evidence", shared=166_912, deterministic=name == "delta", **about)
         yield f"scan, pooled, {name}", path.source
     yield "layer by layer, one window", deep(POOLED, learn=True, shared=166_912).source
+    yield "moving", moving.source((34, 30), (4, 3), 512)
+    yield "moving along a line, not pooled", moving.source((64,), (), 2)
     yield "simulator", files("timesurf.datasets").joinpath("exposure.cu").read_text()
 
 

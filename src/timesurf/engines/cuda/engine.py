@@ -25,12 +25,14 @@ module                       what it has
 `events`                     events on the card, held there or streamed
 `memory`, `launch`, `card`   work space, how kernels are started, networks on the card
 `kmeans`                     k-means on the card, for a start
+`moving`                     recordings at other places in each pass
 ===========================  ===================================================================
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -47,7 +49,7 @@ try:
 except ImportError as missing:
     raise ImportError("it needs CuPy: pip install 'timesurf[cuda]'") from missing
 
-from timesurf.engines.cuda import emission, launch, paths
+from timesurf.engines.cuda import emission, launch, moving, paths
 from timesurf.engines.cuda import events as cudaevents
 from timesurf.engines.cuda import kmeans as cudakmeans
 from timesurf.engines.cuda.card import Card, Counted
@@ -238,6 +240,8 @@ def learn_pass(
     with card.stream:
         recordings, label = [learner.recordings for learner in learners], [learner.label for learner in learners]
         for events, here in cudaevents.stretches(recordings, label, parts):
+            if learners[0].moved is not None:
+                events = _moved(events, learners, first)
             for some in reported_parts(here, events.counts[0]) if report else [here]:
                 begin = some[0].start
                 cut = events.cut(slice(begin, some[-1].stop))
@@ -250,6 +254,20 @@ def learn_pass(
                 share, done, first = None, done + len(some), first + cut.label.shape[1]
     card.download(several)
     return [Outcome.joined(of) for of in zip(*outcomes, strict=True)]
+
+
+def _moved(events: cudaevents.Events, learners: Sequence[Learner], first: int) -> cudaevents.Events:
+    """Recordings from this one on at the places where the network sees them in this pass (moving.cu)."""
+    if len(learners) > 1:
+        raise SettingError("Recordings can only be moved for one network at a time.")
+    (learner,), ((start,), (stop,)) = learners, (events.start, events.stop)
+    assert learner.moved is not None
+    by = np.ascontiguousarray(learner.moved[first : first + len(start)], dtype=np.int32)
+    where, out = [cp.asarray(of.astype(np.int64)) for of in (start, stop)], cp.empty(len(events.entry), np.int32)
+    seen = learner.recordings
+    kernel = launch.compiled(moving.source(seen.field, learner.pooled, seen.polarities)).get_function("moved")
+    kernel((len(start),), (moving.THREADS,), (events.entry, *where, cp.asarray(by), out))
+    return replace(events, entry=out)
 
 
 def reported_parts(parts: Sequence[slice], counts: Array) -> list[list[slice]]:
