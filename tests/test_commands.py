@@ -19,6 +19,7 @@ from timesurf.bench import workloads
 from timesurf.cli.app import app
 from timesurf.datasets import sentences
 from timesurf.io import npz
+from timesurf.paper import table1
 
 QUICK = ["--preset", "sentences", "--passes", "1", "--alpha", "3e-3", "--gamma", "3e-3"]
 
@@ -221,6 +222,8 @@ def test_demo_finishes_without_matplotlib_and_says_where_the_model_is(timesurf, 
     for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
         monkeypatch.delitem(sys.modules, name)  # other tests may have imported them
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # cannot be imported
+    train = table1.train
+    monkeypatch.setattr(table1, "train", lambda seed, n, recordings, report: train(seed, n, recordings // 20, report))
     code, said = timesurf("demo", "--out", tmp_path / "d")
     assert code == 0, said
     assert "No figure was drawn" in said

@@ -5,7 +5,6 @@ import re
 import shlex
 import signal
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -20,20 +19,16 @@ EVENTS = 1500
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
 
-def timesurf(*words, folder):
-    command = [sys.executable, "-m", "timesurf", *map(str, words)]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
-
-
-def test_from_a_folder_of_csv_files_to_decisions_on_a_live_stream(start, tmp_path, monkeypatch):
+def test_from_a_folder_of_csv_files_to_decisions_on_a_live_stream(start, timesurf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = TUTORIAL.read_text("utf-8")
     exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})
     *steps, receiving, sending = commands(TUTORIAL)
     assert (receiving[0], sending[0]) == ("stream", "send")
-    said = {shlex.join(words): timesurf(*words, folder=tmp_path) for words in steps}
+    said = {}
+    for words in steps:
+        code, said[shlex.join(words)] = timesurf(*words)
+        assert code == 0, said
 
     def of(begin):
         return next(text for words, text in said.items() if words.startswith(begin))
@@ -65,7 +60,8 @@ def streamed(start, folder, receiving, sending):
     log = folder / "decisions.jsonl"
     process = start("-m", "timesurf", *here, "--log", log, "--log-every", "1 us", cwd=folder)  # a line per packet
     assert "Listening" in process.stdout.readline()
-    assert f"{EVENTS:,} events" in timesurf(*there, folder=folder)
+    sender = start("-m", "timesurf", *there, cwd=folder)
+    assert f"{EVENTS:,} events" in sender.communicate(timeout=300)[0]
     until(lambda: sum(json.loads(line)["events"] for line in whole_lines(log)) == EVENTS, process)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)

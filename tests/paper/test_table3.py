@@ -44,7 +44,7 @@ def test_sup3r_learns_digits(fold, row):
 
 
 def test_hots_with_a_linear_classifier(fold, monkeypatch):
-    monkeypatch.setattr(table3, "nmnist", quick)
+    monkeypatch.setattr(table3, "nmnist", lambda recordings: replace(preset(recordings, units=8), sample=6))
     assert table3.hots_linear(fold, 0, lambda _: None)["recording_accuracy"] >= 0.7  # margin as above
 
 
