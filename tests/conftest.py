@@ -34,6 +34,12 @@ SLOWEST = [
 ]  # fmt: skip
 
 
+@pytest.hookimpl(optionalhook=True)  # not all have xdist
+def pytest_xdist_auto_num_workers():
+    """One process more than cores for `-n auto`: tests of browsers, signals and streams wait now and then."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.name not in SLOWEST)
 

@@ -64,7 +64,7 @@ class Tab:
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 
-    def wait_for(self, text, seconds=30):
+    def wait_for(self, text, seconds=60):
         deadline = time.monotonic() + seconds
         while not (value := self.js(text)):
             assert time.monotonic() < deadline, text

@@ -49,7 +49,7 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     progress("multiply-add peak")
     peak = multiply_add_peak(seconds)
     result: dict[str, Any] = {"machine": about, "multiply_adds_per_s": peak, "networks": {}, "growth": {}}
-    for name, network, data in _networks(*((2, 400) if quick else (120, 4050))):
+    for name, network, data in _networks(*((2, 100) if quick else (120, 4050))):
         progress(name)
         result["networks"][name] = _measure(network, data, about["cores"], seconds, peak)
     for name, rows in _growth(quick):
