@@ -90,7 +90,7 @@ def test_bench_nmnist_reads_the_official_folders(tmp_path, rng, monkeypatch):
     from timesurf.paper import table3
     from timesurf.presets import nmnist
 
-    monkeypatch.setattr(table3, "nmnist", lambda recordings: replace(nmnist(recordings), passes=10, sample=6))
+    monkeypatch.setattr(table3, "nmnist", lambda recordings: replace(nmnist(recordings), passes=10, sample=2))
     pictures = gaussian_filter(rng.random((10, 28, 28)), (0, 2, 2))
     pictures = (pictures > np.quantile(pictures, 0.8)).astype(np.float64)
     for split, each in (("Train", 2), ("Test", 1)):

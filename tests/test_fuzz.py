@@ -92,14 +92,14 @@ def test_the_program_chooses_inputs_by_coverage(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("what", "message"),
+    ("what", "message", "runs"),
     [
-        ("1 / 0", "ZeroDivisionError"),
-        ("os.abort()", "process ended with -6"),
-        ("bytearray(5 << 20)", "over 10 times the file and 4 MiB were allocated"),
+        ("1 / 0", "ZeroDivisionError", 200),
+        ("os.abort()", "process ended with -6", 5),  # each ends a process, and then another, to see whether it repeats
+        ("bytearray(5 << 20)", "over 10 times the file and 4 MiB were allocated", 200),
     ],
 )
-def test_a_reader_that_breaks_is_found(tmp_path, what, message):
+def test_a_reader_that_breaks_is_found(tmp_path, what, message, runs):
     broken = f"""
 import os
 from timesurf.datasets import nmnist
@@ -107,7 +107,7 @@ good = nmnist.decode_file
 nmnist.decode_file = lambda path: {what} if path.stat().st_size % 5 else good(path)
 """
     (tmp_path / "sitecustomize.py").write_text(broken)  # all processes run it first
-    about = ["--target", "nmnist", "--runs", "200", "--plain", "--keep", tmp_path / "found"]
+    about = ["--target", "nmnist", "--runs", str(runs), "--plain", "--keep", tmp_path / "found"]
     process = subprocess.run(
         [sys.executable, FUZZ / "run.py", *about, "--json", tmp_path / "figures.json"], capture_output=True, text=True,
         check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
