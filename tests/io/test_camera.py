@@ -7,7 +7,7 @@ import pytest
 
 from tests.memory import peak
 from timesurf import EventError, Recordings
-from timesurf.io import camera
+from timesurf.io import camera, formats
 
 FIELD = (64, 48)
 
@@ -196,3 +196,15 @@ def test_a_file_is_in_memory_once_while_it_is_read(tmp_path):
     most, found = peak(lambda: camera.read(tmp_path / "a.csv"))
     assert most < 21 * n
     np.testing.assert_array_equal(found.t, made(n).t)
+
+
+def test_a_long_recording_is_mapped_and_otherwise_the_same(tmp_path, monkeypatch):
+    recording = made(5000)
+    camera.write(tmp_path / "a.csv", recording)
+    monkeypatch.setattr(camera, "_IN_MEMORY", 700)
+    monkeypatch.setattr(formats, "AT_ONCE", 300)
+    read = camera.read(tmp_path / "a.csv")
+    assert all(isinstance(values, np.memmap) for values in read.arrays)
+    for one, other in zip(read.arrays, recording.arrays, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert read.field == recording.field

@@ -67,7 +67,16 @@ def sizes(coords: Sequence[Array], names: Sequence[str] | None = None) -> tuple[
 
     """
     flat = [integers(x, names[d] if names else axis_name(d)) for d, x in enumerate(coords)]
-    return tuple(max(int(x.max()) + 1, 1) if len(x) else 1 for x in flat)
+    return tuple(max(_largest(x) + 1, 1) for x in flat)
+
+
+def _largest(values: Array) -> int:
+    """The largest value, 0 of none; of a mapped file, little is in memory at a time."""
+    largest = 0
+    for start in range(0, len(values), _CHECKED_AT_ONCE):
+        largest = max(largest, int(values[start : start + _CHECKED_AT_ONCE].max()))
+        release(values)
+    return largest
 
 
 def integers(values: Any, name: str) -> Array:

@@ -23,10 +23,12 @@ from timesurf.io.formats import SUFFIXES, Asked
 from timesurf.io.receive import Datagrams, Lines, Refuse
 from timesurf.storage.atomic import put
 from timesurf.storage.kinds import check_output
+from timesurf.storage.mapped import Spool
 
 __all__ = ["DTYPE", "SUFFIXES", "WRITTEN", "address", "packets", "read", "write"]
 
 Array = NDArray[Any]
+_IN_MEMORY = 1 << 20  # events of a recording, at most; 13 bytes each
 WRITTEN = (*faery_files.KINDS, ".csv")
 
 
@@ -83,13 +85,20 @@ def read(
 
 
 def _gathered(packets: Iterator[Array]) -> Array:
-    """All packets as one array, which grows in place: a list of them would be in memory twice."""
-    events, n = np.empty(1 << 16, DTYPE), 0
+    """All packets as one array; of a long recording in an unnamed file that is mapped: it need not fit into memory."""
+    events, n, spool = np.empty(1 << 16, DTYPE), 0, None
     for packet in packets:
+        if n + len(packet) > _IN_MEMORY:
+            spool = spool or Spool()
+            spool.append(events[:n])
+            n = 0
         if n + len(packet) > len(events):
             events.resize(max(len(events) * 9 // 8, n + len(packet)), refcheck=False)
         events[n : n + len(packet)] = packet
         n += len(packet)
+    if spool is not None:
+        spool.append(events[:n])
+        return spool.array()
     events.resize(n, refcheck=False)
     return events
 

@@ -69,7 +69,7 @@ class Spool:
         except OSError as error:
             raise OSError(
                 error.errno,
-                f"{error.strerror}: prepared events are written to the cache folder. "
+                f"{error.strerror}: long recordings and prepared events are written to the cache folder. "
                 "Set TIMESURF_CACHE to a folder with more room",
                 str(self._folder),
             ) from error

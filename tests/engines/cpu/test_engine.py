@@ -15,7 +15,7 @@ from timesurf.engines.cpu import engine as cpu
 from timesurf.engines.cpu import lanes, workspace
 from timesurf.engines.cpu.layout import frozen_plan
 from timesurf.engines.cpu.shares import add_evidence
-from timesurf.engines.cpu.vector import FASTMATH, decayed
+from timesurf.engines.cpu.vector import FASTMATH, decayed, logarithm
 from timesurf.network import Network
 
 
@@ -165,6 +165,21 @@ def test_decay_is_exp_within_its_stated_error(dtype, error):
     never = np.full(7, -1e12, dtype=dtype)
     every(never, never)
     assert (never == 0).all()
+
+
+def test_logarithm_is_log_within_its_stated_error():
+    from numba import njit
+
+    @njit(fastmath=FASTMATH)
+    def every(x, out):
+        for i in range(len(x)):
+            out[i] = logarithm(x[i])
+
+    x = np.concatenate([np.logspace(-300, 300, 5001), np.linspace(1e-4, 1.0001, 5000), [1.0, 0.5, np.sqrt(0.5), 2.0]])
+    out = np.empty_like(x)
+    every(x, out)
+    np.testing.assert_allclose(out, np.log(x), rtol=4e-16, atol=4e-16)
+    assert out[-4] == 0
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -90,13 +90,15 @@ def look(many, layer, slope, weights, view):
             score[u] = view.norms[u] - np.float32(2) * score[u]
         least = smallest(score, units, view.lane)
         wrong = np.float32(_WRONG * (entries + 8)) * (square + most)
-        f, near = 0, 0
-        for u in range(units):
-            near += not score[u] > least + wrong  # also if it is no number
-            f = max(f, u if score[u] <= least else 0)
+        limit, near, which = least + wrong, np.float32(0), np.float32(0)
+        for u in range(units):  # of one type: then vector instructions do it
+            is_near = np.float32(0) if score[u] > limit else np.float32(1)  # also if it is no number
+            near += is_near
+            which += is_near * np.float32(u)
+        f = np.int64(which) if near == 1 else 0
         threshold = weights.thresholds[layer.unit0 + f]
         if near > 1 or not abs(square + least - threshold * threshold) > wrong:
-            f, view.distance[b] = among(b, least + wrong, layer, slope, weights, view)
+            f, view.distance[b] = among(b, limit, layer, slope, weights, view)
         else:
             view.distance[b] = sqrt(max(square + least, np.float32(0)))
         view.closest[b] = f

@@ -24,10 +24,8 @@ from timesurf.engines.cpu.batch_rule import limit, look_back, teach, teach_all
 from timesurf.engines.cpu.layout import RUNNING, WRITTEN
 from timesurf.engines.cpu.shares import add_evidence
 from timesurf.engines.cpu.steps import compiled
-from timesurf.engines.cpu.vector import LANE, VECTOR, copy_lane, decayed, elapsed, prefetch
+from timesurf.engines.cpu.vector import FAR, LANE, VECTOR, copy_lane, decayed, elapsed, prefetch
 from timesurf.engines.data import Array
-
-FAR = 1 << 18  # values: centroids of a layer that no longer fit in a core's own cache
 
 
 class Weights(NamedTuple):

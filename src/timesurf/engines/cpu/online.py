@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from math import exp, log, sqrt
+from math import exp, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +16,10 @@ import numpy as np
 from timesurf.engines.cpu import ahead, steps
 from timesurf.engines.cpu.layout import RUNNING, WRITTEN
 from timesurf.engines.cpu.lazy import drift, finish, follow, follow_at_rest
-from timesurf.engines.cpu.shares import delta_gains
+from timesurf.engines.cpu.shares import delta_gains, weigh
 from timesurf.engines.cpu.steps import compiled, inlined
-from timesurf.engines.cpu.vector import VECTOR, add_scaled, decayed, elapsed, squared_distance
+from timesurf.engines.cpu.vector import FAR, VECTOR, add_scaled, decayed, elapsed, prefetch, squared_distance
 from timesurf.engines.data import Array
-from timesurf.rule import DOUBT
 
 
 class Outputs(NamedTuple):
@@ -105,7 +104,12 @@ def run(
             if len(outputs.event) > 0:
                 outputs.event[found], outputs.unit[found], outputs.S[found] = i, p, step.S[layers - 1]
                 if len(outputs.evidence) > 0:
-                    weigh(layout.layers[layers - 1], p, settings.temperature, layout, step, outputs.evidence[found])
+                    score(layout.layers[layers - 1], step)
+                    slope = 2 * settings.temperature
+                    weigh(
+                        step.score, step.score[p], slope, layout.voted, layout.layers[layers - 1].units, step.target,
+                        found, outputs.evidence,
+                    )  # fmt: skip
             found += 1
             if not learn:
                 continue
@@ -141,6 +145,13 @@ def look_ahead(first, many, base, events, layout, settings, state, view):
         begin = set_entry(layer, base + events.t[first + b], location, p, layout, state.memory, state.step)
         ahead.note(b, begin, state.step.ts, slope, view)
     ahead.look(many, layer, slope, state.weights, view)
+    above = layout.layers[1]
+    if above.way == RUNNING and above.entries * above.lanes > FAR:
+        for b in range(many):
+            location = layout.out[layer.location0 + np.int64(events.entry[first + b]) // layer.polarities]
+            e = layout.own[above.location0 + location] + view.closest[b]
+            prefetch(state.weights.centroids, above.update0 + e * above.lanes)
+            prefetch(state.memory.context, above.context0 + e)
 
 
 @inlined
@@ -210,8 +221,7 @@ def approach(layer, f, surface, gain, weights, step):
 @inlined
 def move_all(layer, k, f, label, now, layout, settings, weights, lazy, memory, step):
     """C += alpha (r - q) (ts - c) of every unit of the last layer: the delta rule."""
-    for u in range(layer.units):
-        step.score[u] = -0.5 * step.dist[layer.unit0 + u] ** 2
+    score(layer, step)
     delta_gains(step.score, 0, step.score[f], label, layout.voted, 2 * settings.temperature, step.target, step.gains)
     for u in range(layer.units):
         gain = settings.rates[k].alpha * step.gains[u]
@@ -224,16 +234,10 @@ def move_all(layer, k, f, label, now, layout, settings, weights, lazy, memory, s
 
 
 @inlined
-def weigh(layer, f, temperature, layout, step, evidence):
-    """Evidence of an output event for every class: log(share + DOUBT)."""
-    closest, total = step.dist[layer.unit0 + f] ** 2, 0.0
-    evidence[:] = 0.0
+def score(layer, step):
+    """-dist^2 / 2 of every unit of the last layer."""
     for u in range(layer.units):
-        share = exp(-temperature * (step.dist[layer.unit0 + u] ** 2 - closest))
-        total += share
-        evidence[layout.voted[u]] += share
-    for c in range(len(evidence)):
-        evidence[c] = log(evidence[c] / total + DOUBT)
+        step.score[u] = -0.5 * step.dist[layer.unit0 + u] ** 2
 
 
 @inlined

@@ -13,8 +13,6 @@ What is learned is added up in float64, so that no step is lost however small.
 
 from __future__ import annotations
 
-from math import exp, log
-
 import numpy as np
 
 from timesurf.engines.cpu import steps
@@ -32,10 +30,9 @@ from timesurf.engines.cpu.fused import (
 )
 from timesurf.engines.cpu.layout import RUNNING, SPARSE
 from timesurf.engines.cpu.lazy import fold
-from timesurf.engines.cpu.shares import delta_gains
+from timesurf.engines.cpu.shares import delta_gains, weigh
 from timesurf.engines.cpu.steps import bare, bare_inlined
 from timesurf.engines.cpu.vector import LANE, VECTOR, decayed
-from timesurf.rule import DOUBT
 
 REACH = 16.0  # tau: how far t0 may lie behind; e^16 is what rounding errors of float64 grow by
 FAINT = 1e-9  # an entry that has decayed to this is 0
@@ -85,8 +82,13 @@ def run(events, base, gap, whole, learn, layout, settings, state, counts, output
                 step.dS[at(k)] = steps.change(step.S[at(k)], here, memory.previous)
             if len(outputs.event) > 0:
                 outputs.event[found], outputs.unit[found], outputs.S[found] = i, p, step.S[layers - 1]
-                for c in range(outputs.evidence.shape[1] if len(outputs.evidence) > 0 else 0):
-                    outputs.evidence[found, c] = weigh(layout.layers[layers - 1], p, c, settings, layout, step)
+                if len(outputs.evidence) > 0:
+                    score(layout.layers[layers - 1], step)
+                    slope = 2 * settings.temperature
+                    weigh(
+                        step.score, step.score[p], slope, layout.voted, layout.layers[layers - 1].units, step.target,
+                        found, outputs.evidence,
+                    )  # fmt: skip
             found += 1
             if not learn:
                 continue
@@ -197,8 +199,7 @@ def move(layer, k, f, gain, weights, copies, lazy, memory, step):
 @bare_inlined
 def move_all(layer, k, f, label, layout, settings, weights, copies, lazy, memory, step):
     """C += alpha (r - q) (ts - c) of every unit of the last layer: the delta rule."""
-    for u in range(layer.units):
-        step.score[u] = -0.5 * step.dist[layer.unit0 + u]
+    score(layer, step)
     delta_gains(step.score, 0, step.score[f], label, layout.voted, 2 * settings.temperature, step.target, step.gains)
     for u in range(layer.units):
         gain = settings.rates[k].alpha * step.gains[u]
@@ -236,14 +237,10 @@ def adjust(layer, rates, f, S, dS, settings, weights, copies, step):
 
 
 @bare_inlined
-def weigh(layer, f, c, settings, layout, step):
-    """Evidence of an output event for a class: log(share + DOUBT)."""
-    closest, total, of_class = step.dist[layer.unit0 + f], 0.0, 0.0
+def score(layer, step):
+    """-dist^2 / 2 of every unit of the last layer."""
     for u in range(layer.units):
-        share = exp(-settings.temperature * np.float64(step.dist[layer.unit0 + u] - closest))
-        total += share
-        of_class += share if layout.voted[u] == c else 0.0
-    return log(of_class / total + DOUBT)
+        step.score[u] = -0.5 * step.dist[layer.unit0 + u]
 
 
 @bare

@@ -13,8 +13,8 @@ from math import log
 
 import numpy as np
 
-from timesurf.engines.cpu.steps import compiled, inlined
-from timesurf.engines.cpu.vector import decayed
+from timesurf.engines.cpu.steps import bare_inlined, compiled, inlined
+from timesurf.engines.cpu.vector import decayed, logarithm
 from timesurf.rule import DOUBT
 
 AWAY = 1e30  # minus the score of a lane without a unit; large, and finite in float32
@@ -40,6 +40,22 @@ def delta_gains(scores, begin, best, label, voted, slope, target, gains):
         total_right += target[u]
     for u in range(len(gains)):
         gains[u] = target[u] / total_right - gains[u] / total
+
+
+@bare_inlined
+def weigh(scores, best, slope, voted, units, share, row, evidence):
+    """Write log(share of the class + DOUBT) of one event for every class to a row of the evidence."""
+    total = 0.0
+    for u in range(units):
+        share[u] = decayed((scores[u] - best) * slope)
+    for u in range(units):
+        total += share[u]
+    for c in range(evidence.shape[1]):
+        evidence[row, c] = 0.0
+    for u in range(units):
+        evidence[row, voted[u]] += share[u]
+    for c in range(evidence.shape[1]):
+        evidence[row, c] = logarithm(evidence[row, c] / total + DOUBT)
 
 
 @compiled
