@@ -15,6 +15,7 @@ import pytest
 from tests.live.browser import chromium
 from tests.live.strokes import DIGITS, TRIANGLE
 from timesurf import Network
+from timesurf.bench import workloads
 from timesurf.io import npz
 from timesurf.live import starter
 from timesurf.live.acts import Acts
@@ -178,12 +179,27 @@ def test_a_second_page_looks_on_and_takes_over_when_the_first_goes(browser, star
         second = browser(served.host.address)
         second.wait_for("typeof network !== 'undefined' && network && 'rate' in state")
         assert second.js("!acting && !$('role').hidden")
+        assert second.js("getComputedStyle($('clear')).pointerEvents") == "none"
+        assert second.js("getComputedStyle($('download')).pointerEvents") == "auto"
         second.js("socket.send(JSON.stringify({do: 'adapt', on: true}))")
         first.draw(*DIGITS[1])
         second.wait_for("state.rate > 1000")
         assert not served.show.session.adapts
         first.js("socket.onclose = null; socket.close()")
         second.wait_for("acting && $('role').hidden")
+
+
+def test_the_picture_has_the_proportions_of_the_sensor(browser):
+    data = workloads.strokes(2, events=300, field=(40, 16))
+    network = Network(workloads.NMNIST, data.field, data.polarities, range(10)).start(data)
+    with serving(starter.Start(network, None, None)) as served:
+        tab = opened(browser, served)
+        tab.js("window.box = $('events').getBoundingClientRect()")
+        assert tab.js("box.width / box.height") == pytest.approx(2.5, abs=0.05)
+        assert tab.js("$('pad').width / $('pad').height") == pytest.approx(2.5, abs=0.05)
+        tab.draw([(0.2, 0.2), (0.8, 0.8)])
+        tab.wait_for("state.rate > 100")
+        assert tab.complaints == []
 
 
 def test_recordings_are_played_and_recorded(browser, start, tmp_path):

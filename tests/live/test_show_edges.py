@@ -141,13 +141,17 @@ def test_as_much_is_recorded_as_there_is_room_for(monkeypatch):
     assert (kept.on, kept.events) == (False, 0)
     kept.on = True
     kept.add(packet, 1)
-    kept.add(packet, 1)  # would be six
     kept.add(packet[:2], 2)
+    assert not kept.full
+    kept.add(packet, 1)  # would be eight
+    assert kept.full
+    kept.add(packet[:0], 1)
     packet["x"] = 7
     found = kept.recordings((9,), 1)
     assert (kept.events, found.counts.tolist(), found.labels.tolist()) == (5, [3, 2], ["1", "2"])
     assert found.coords[0].tolist() == [0] * 5  # copies
     kept.clear()
+    assert not kept.full
     with pytest.raises(EventError, match="Nothing"):
         kept.recordings((9,), 1)
 
@@ -208,6 +212,16 @@ def test_what_a_camera_sends_is_taken_as_it_is(network, data, clock):  # noqa: F
     packet["t"] += SECOND
     show._take(packet)
     assert show.learned
+
+
+def test_a_network_that_diverges_while_it_adapts_is_said_until_another_begins(network, data, clock):  # noqa: F811
+    packet = events_of(data[0], 77)
+    show = Show(network, Camera(), adapt=Rule(alpha=1e4, beta=1e4))
+    show._take(packet)
+    assert "diverged" in show.diverged
+    assert show.view.network.parameters.same(network.parameters)
+    show.begin(network)
+    assert show.diverged == ""
 
 
 def test_recordings_are_shown_after_all_that_came_before(network, data, clock):  # noqa: F811

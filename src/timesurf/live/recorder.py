@@ -15,7 +15,16 @@ MOST_EVENTS = 20_000_000
 
 
 class Recorder:
-    """Collects packets while it is on: one recording per stretch with the same label.
+    """Collects packets while it is on, up to `MOST_EVENTS`: one recording per stretch with the same label.
+
+    Attributes
+    ----------
+    on : bool
+        Whether packets are kept.
+    events : int
+        Events kept so far.
+    full : bool
+        Whether a packet was left out, for which there was no room. None is kept after it.
 
     Examples
     --------
@@ -29,12 +38,13 @@ class Recorder:
     """
 
     def __init__(self) -> None:
-        self.on, self.events = False, 0
+        self.on, self.events, self.full = False, 0, False
         self._parts: list[tuple[Any, list[Array]]] = []
 
     def add(self, packet: Array, label: Any) -> None:
         """Keep a packet."""
-        if not self.on or self.events + len(packet) > MOST_EVENTS:
+        self.full = self.full or (self.on and self.events + len(packet) > MOST_EVENTS)
+        if not self.on or self.full:
             return
         if not self._parts or self._parts[-1][0] != label:
             self._parts.append((label, []))
@@ -43,7 +53,7 @@ class Recorder:
 
     def clear(self) -> None:
         """Drop what was kept."""
-        self.events = 0
+        self.events, self.full = 0, False
         self._parts.clear()
 
     def recordings(self, field: tuple[int, ...], polarities: int) -> Recordings:

@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -101,6 +100,7 @@ class Show:
         how = {"vote_tau": "200 ms", "on_jump": "restart", "teach": quick, **self._how}
         self.session, self._prepare = Session(network, **how, marks=_MARKS, recent="1 s"), prepare
         self.learned = False  # something that was not saved yet
+        self.diverged = ""  # why there is no picture of what is learned all the time, if there is none
         self.watch, self._refreshed = Watch(self.session), 0.0
         drawn = self.pad.strokes if self.pad is not None else []
         self.pad = Pad(network.field, network.polarities) if len(network.field) == 2 else None
@@ -352,11 +352,15 @@ class Show:
     def _changed(self) -> None:
         self.learned = True
         self.view.show(self.session.adapted())
+        self.diverged = ""
 
     def _refresh(self) -> None:
-        """Show what is learned all the time, now and then; of what has diverged there is no picture."""
+        """Show what is learned all the time, now and then; what has diverged has no picture, and that is said."""
         now = time.perf_counter()
         if now - self._refreshed >= _REFRESH:
             self._refreshed = now
-            with suppress(DivergedError):
+            try:
                 self.view.show(self.session.adapted())
+                self.diverged = ""
+            except DivergedError as error:
+                self.diverged = str(error)

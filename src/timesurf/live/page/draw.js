@@ -102,9 +102,13 @@ class Evidence {
     for (let c = 0; c < classes; c++) {
       pen.strokeStyle = classColour(c);
       pen.beginPath();
+      let drawn = false;
       for (const [t, shares] of this.rows) {
         const x = wide * (1 - (now - t) / 10000), y = tall - 3 - (tall - 6) * (shares[c] || 0);
-        pen.lineTo(x, y);
+        const there = shares.some((share) => share > 0);  // between recordings nothing is known: a gap, not a fall
+        if (there && drawn) pen.lineTo(x, y);
+        else if (there) pen.moveTo(x, y);
+        drawn = there;
       }
       pen.stroke();
     }

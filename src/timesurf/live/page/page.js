@@ -56,7 +56,7 @@ function meet(about) {
     layers.forEach((layer, k) => { layer.grid.pictures = about.hidden[k].pictures; });
     return;
   }
-  if (!same) field = new Fading($("events"), about.field[0], about.field[1] || 8);
+  if (!same) lay(about.field[0], about.field[1] || 8);
   layers = [];
   $("layers").replaceChildren();
   for (const layer of about.hidden) {
@@ -80,6 +80,16 @@ function meet(about) {
   $("layers").append(last);
   rows = about.classes.map(classRow);
   $("classes").replaceChildren(...rows.map((row) => row.item));
+}
+
+// A picture in the proportions of the sensor; of very long fields, in others that can still be seen.
+function lay(width, height) {
+  const ratio = Math.min(Math.max(width / height, 0.5), 4);
+  field = new Fading($("events"), width, height);
+  document.querySelector(".stage").style.aspectRatio = ratio;
+  $("pad").width = Math.round(340 * Math.max(ratio, 1));
+  $("pad").height = Math.round($("pad").width / ratio);
+  ink();
 }
 
 function classRow(name, n) {
@@ -211,6 +221,8 @@ function figures() {
 function notices() {
   if (!("rate" in state)) return;
   const lines = [
+    [state.diverged, `the network has diverged, and its units are shown as they were before: ${state.diverged} Load a model to go on.`],
+    [state.full, `recording is full at ${short(state.recorded)} events: stop and download it`],
     [state.drift, `drift: ${state.drift}${state.adapt ? ", adapting" : ""}`],
     [state.not_drawn, `events not drawn: ${short(state.not_drawn)} (the picture has room for fewer; the network takes all)`],
     [skipped, `frames skipped: ${short(skipped)} (this page or its connection is slow)`],
