@@ -221,3 +221,12 @@ def test_a_run_adds_up_and_continues_where_the_last_one_ended(monkeypatch, netwo
     assert (second.files, second.before, second.recordings, second.failed) == (3, 2, 3, {})
     assert calls == [(2, 3), (3, 3)]
     assert many_files.predict_files(Here(), network, str(data), out).before == 3
+
+
+def test_folders_above_the_results_are_made_and_files_replaced(tmp_path):
+    pytest.importorskip("pyarrow")
+    store = many_files._Store(str(tmp_path / "new" / "results"))
+    assert store._read("a") is None
+    for content in (b"1", b"2"):
+        store._write("a", content)
+        assert store._read("a") == content
