@@ -32,12 +32,12 @@ def strides(dimensions):
 
 
 @st.composite
-def networks(draw, field, most_layers=4):
-    """1 to 4 layers of any kind; each takes what the one below emits, down to a field of no dimensions."""
+def networks(draw, field, most_layers=4, kinds=(Window, Tile, Full)):
+    """1 to 4 layers of these kinds; each takes what the one below emits, down to a field of no dimensions."""
     layers = []
     for _ in range(draw(st.integers(1, most_layers))):
         about = {"units": draw(st.integers(1, 5)), "tau": draw(taus), "feedback_tau": draw(taus)}
-        kind = draw(st.sampled_from([Window, Tile, Full]))
+        kind = draw(st.sampled_from(kinds))
         if kind is Window:
             layer = Window(draw(st.sampled_from([1, 3, 5])), stride=draw(strides(len(field))), **about)
         elif kind is Tile:
@@ -67,11 +67,11 @@ def streams(draw, field, polarities, most_events=60):
 
 
 @st.composite
-def cases(draw, most_layers=4):
+def cases(draw, most_layers=4, kinds=(Window, Tile, Full)):
     """A network with parameters somewhere among its surfaces, thresholds that reject some, events and labels."""
     field = tuple(draw(st.lists(st.integers(1, 7), min_size=1, max_size=3)))
     polarities = draw(st.integers(1, 3))
-    stages = stack(draw(networks(field, most_layers)), field, polarities)
+    stages = stack(draw(networks(field, most_layers, kinds)), field, polarities)
     recordings = draw(streams(field, polarities))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     centroids, thresholds = [], []

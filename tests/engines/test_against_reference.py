@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.random_networks import cases, temperatures
 from timesurf.engines import Options, reference
+from timesurf.engines.cpu import compact, layout, yardstick
 from timesurf.engines.cpu import engine as cpu
-from timesurf.engines.cpu import layout, yardstick
+from timesurf.layers import Full, Tile
 
 ENGINES = [pytest.param(yardstick, id="yardstick"), pytest.param(cpu, id="cpu")]
 EXACT = {"rtol": 1e-9, "atol": 1e-12}
@@ -137,16 +138,39 @@ def test_float32_differs_only_in_rounding(engine, case):
 def test_online_learning_in_float32_differs_only_in_rounding(small, case):
     """Counts, and parameters to 1e-4, as long as no event comes so close to a tie or a threshold that rounding decides.
 
-    With SMALL = 0 no surface of a `Full` layer is written out.
+    With SMALL = 0 no surface of a `Full` layer is written out. Networks of small layers have a test of their own.
     """
+    with mock.patch.object(layout, "SMALL", small), mock.patch.object(compact, "ENTRIES", 0):
+        assert_same_as_reference_in_float32(case)
+
+
+@given(case=cases(kinds=(Tile, Full)))
+def test_networks_of_small_layers_in_float32_differ_only_in_rounding(case):
+    assume(compact.fits(case.stages))
+    assert_same_as_reference_in_float32(case)
+
+
+def assert_same_as_reference_in_float32(case):
     assume(clear_cut(case))
     expected, found = case.parameters.copy(), case.parameters.copy()
     right = reference.learn_online(case.stages, expected, case.rule, case.batch)
-    with mock.patch.object(layout, "SMALL", small):
-        ours = cpu.learn_online(case.stages, found, case.rule, case.batch, Options(precision="float32"))
+    ours = cpu.learn_online(case.stages, found, case.rule, case.batch, Options(precision="float32"))
     assert_same_counts(ours, right)
     assert_same_parameters(found, expected, rtol=1e-4, atol=1e-4)
     assert_frozen_units_kept_every_bit(found, case.parameters)
+
+
+@pytest.mark.parametrize("entries", [compact.ENTRIES, 0])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
+@given(case=cases())
+@examples(20)
+def test_centroids_that_have_diverged_vote_for_classes_that_exist(entries, value, case):
+    """A lane without a unit is never the closest, however far all units are."""
+    parameters = case.parameters.copy()
+    parameters[-1].centroids[:] = value
+    with mock.patch.object(compact, "ENTRIES", entries):
+        found = cpu.learn_online(case.stages, parameters, case.rule, case.batch, Options(precision="float32"))
+    np.testing.assert_array_equal(found.votes.sum(axis=1), found.kept[:, -1])
 
 
 @given(case=cases(), gain=st.sampled_from([0.5, 1.0, 2.0]))

@@ -90,6 +90,9 @@ TestSplit = Annotated[
 Engine = Annotated[
     str, typer.Option(autocompletion=one_of("cpu", "cuda"), help="What to compute on: cpu, or cuda for an NVIDIA GPU.")
 ]
+Precision = Annotated[
+    str, typer.Option(autocompletion=one_of("float64", "float32"), help="Of online learning: float64 or float32.")
+]
 Dask = Annotated[
     str | None,
     typer.Option(help="Dask workers: the address of a scheduler, or local for one worker per core of this machine."),

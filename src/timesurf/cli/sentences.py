@@ -10,7 +10,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Json, Seed, bench, check_writable, console, progress, write_json, write_plot
+from timesurf.cli.app import Json, Precision, Seed, bench, check_writable, console, progress, write_json, write_plot
 
 
 @bench.command("classification")
@@ -56,6 +56,7 @@ def bench_continual(
     networks: Annotated[int, typer.Option(min=1, help="How many independent networks.")] = 10,
     seed: Seed = 0,
     workers: Annotated[int | None, typer.Option(min=1, help="Networks at a time; default: one per core.")] = None,
+    precision: Precision = "float64",
     plot: Annotated[
         Path | None, typer.Option(help="Draw accuracy and centroids into this file.", dir_okay=False)
     ] = None,
@@ -71,7 +72,7 @@ def bench_continual(
     check_writable(json_file)
     check_writable(plot)
     with progress("training", networks) as report:
-        result = continual.run(networks, seed, workers=workers, progress=report)
+        result = continual.run(networks, seed, workers=workers, precision=precision, progress=report)
     table = Table(title=f"Event accuracy over the last {continual.LAST} recordings of each step: mean (worst network)")
     table.add_column("")
     for step in range(len(continual.RECORDINGS)):
@@ -111,6 +112,7 @@ def bench_incremental(
         typer.Option(help="N-MNIST instead of sentences: its folder, or an .npz. Five tasks of two digits."),
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Networks at a time; default: one per core.")] = None,
+    precision: Precision = "float64",
     plot: Annotated[Path | None, typer.Option(help="Draw accuracies into this file.", dir_okay=False)] = None,
     json_file: Json = None,
 ) -> None:
@@ -134,8 +136,9 @@ def bench_incremental(
     else:
         with progress("training", networks) as report:
             result = incremental.run(
-                networks, seed, tasks=tasks, recordings=recordings, workers=workers, progress=report
-            )
+                networks, seed, tasks=tasks, recordings=recordings, workers=workers, precision=precision,
+                progress=report,
+            )  # fmt: skip
         console.print(_table2(result))
     table = Table(title=f"After {len(result['settings']['tasks'])} tasks, mean (worst network)")
     for column in ("", "average accuracy", "forgetting, points", "backward transfer, points"):

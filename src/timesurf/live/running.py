@@ -14,7 +14,7 @@ from timesurf.calibration import UNCALIBRATED, Calibration, probabilities
 from timesurf.engines.cpu import online, online_state, packets
 from timesurf.engines.cpu.bundles import Counts, Events, Settings
 from timesurf.engines.cpu.packets import compiled_for
-from timesurf.engines.cpu.precision import ONLINE
+from timesurf.engines.cpu.precision import online_kernel
 from timesurf.engines.data import Parameters
 from timesurf.errors import EventError, SettingError
 from timesurf.events import LATEST, axis_name
@@ -68,11 +68,11 @@ class Running:
         self._first = network.twin(network.snapshot())
         self._room = 256
         self._one: Any = None  # bound to the arrays of now by the first `push_one`
+        self._compiled: Any = None  # the kernels that `_run` is one of
         self._become(self._first)
         self.reset()
         # Each kernel is compiled for exactly the arguments that it is called with: calls are not checked.
         self._unpack = compiled_for(packets.unpack, *self._arguments_of_unpack(0))
-        self._run = compiled_for(self._kernels.run, *self._arguments_of_run())
         self._tally = compiled_for(packets.tally, *self._arguments_of_tally(0, 0))
 
     def reset(self) -> None:
@@ -91,7 +91,7 @@ class Running:
     def _become(self, network: Network) -> None:
         """Use this network from now on."""
         self.network = network
-        self._kernels = ONLINE[network.precision]
+        self._kernels = online_kernel(network.precision, network.stages)
         self._plan = self._kernels.plan(network.stages)
         self._by_label = Settings.of(network.stages, self._teaching)
         self._by_itself = Settings.of(network.stages, self._adapting)
@@ -115,6 +115,8 @@ class Running:
         self._evidence, self._sure = np.zeros(self._weighed), np.full(3, -1, np.int64)
         self._counts = Counts(np.zeros((1, len(self._kept)), np.int64), np.zeros((1, len(self._classes)), np.int64))
         self._before = self.events
+        if self._compiled is not self._kernels:  # a network that grows may need others
+            self._compiled, self._run = self._kernels, compiled_for(self._kernels.run, *self._arguments_of_run())
 
     def _end(self) -> Parameters:
         """End the present recording: what was learned so far."""

@@ -39,6 +39,7 @@ def run(
     steps: tuple[int, ...] = RECORDINGS,
     unshifted: int = UNSHIFTED,
     workers: int | None = None,
+    precision: str = "float64",
     progress: Callable[[int, Progress], None] | None = None,
 ) -> dict[str, Any]:
     """Train on task 1, then shift the characters.
@@ -53,6 +54,8 @@ def run(
         Recordings without a shift, to which the trained network adapts; event accuracy is measured before and after.
     workers, progress
         As for `table1.run`.
+    precision : {"float64", "float32"}
+        Of online learning, see `Network`.
 
     Returns
     -------
@@ -64,7 +67,9 @@ def run(
     began = time.perf_counter()
     about = machine.describe()
     with ThreadPoolExecutor(workers or about["cores"]) as pool:
-        rows = list(pool.map(lambda n: one(seed, n, recordings, steps, unshifted, progress), range(networks)))
+        rows = list(
+            pool.map(lambda n: one(seed, n, recordings, steps, unshifted, precision, progress), range(networks))
+        )
     ends = np.cumsum(steps)
     result: dict[str, Any] = {}
     for name in ("adapting", "ablated"):
@@ -78,6 +83,7 @@ def run(
     }
     settings = {
         "networks": networks, "seed": seed, "recordings": recordings, "steps": list(steps), "unshifted": unshifted,
+        "precision": precision,
         "preset": SENTENCES.to_dict(), "adapting_rule": SENTENCES.rule.for_adapting().to_dict(),
     }  # fmt: skip
     centroids = {name: rows[0][name][0].centroids.tolist() for name in ("before", "after")}
@@ -91,10 +97,11 @@ def one(
     recordings: int,
     steps: tuple[int, ...],
     unshifted: int,
+    precision: str = "float64",
     progress: Callable[[int, Progress], None] | None = None,
 ) -> dict[str, Any]:
     """Event accuracy of every recording for one network, adapting and not, and its parameters before and after."""
-    network, _, test = classification.train(seed, number, recordings, progress)
+    network, _, test = classification.train(seed, number, recordings, progress, precision=precision)
     before: Parameters = network.snapshot()
     *sources, for_calm, for_stuck = np.random.SeedSequence([seed, number, 1]).spawn(len(steps) + 2)
     shifts = [

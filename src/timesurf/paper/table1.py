@@ -100,6 +100,7 @@ def train(
     recordings: int,
     progress: Callable[[int, Progress], None] | None = None,
     preset: Preset = SENTENCES,
+    precision: str = "float64",
 ) -> tuple[Network, Network, Recordings]:
     """A Sup3r and a k-means network trained on the same recordings, and recordings to test them on."""
     for_training, for_test, for_network = np.random.SeedSequence([seed, number]).spawn(3)
@@ -107,7 +108,7 @@ def train(
     test = sentences.make(recordings, np.random.default_rng(for_test))
     network_seed = int(for_network.generate_state(1)[0])
     report = None if progress is None else lambda now: progress(number, now)
-    sup3r = preset.network(data, sentences.TASK1, network_seed, threads=1)
+    sup3r = preset.network(data, sentences.TASK1, network_seed, threads=1, precision=precision)
     sup3r.fit(data, **preset.training(), progress=report)
     kmeans = fit_kmeans(preset.network(data, sentences.TASK1, network_seed, threads=1), data)
     return sup3r, kmeans, test

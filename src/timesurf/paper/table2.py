@@ -41,6 +41,7 @@ def run(
     tasks: int = 2,
     recordings: int = 1000,
     workers: int | None = None,
+    precision: str = "float64",
     progress: Callable[[int, Progress], None] | None = None,
 ) -> dict[str, Any]:
     """Event accuracy on every task after every task, for each network and each of three ways of learning.
@@ -55,6 +56,8 @@ def run(
         Recordings of each task for training, and as many for testing.
     workers, progress
         As for `table1.run`.
+    precision : {"float64", "float32"}
+        Of online learning, see `Network`.
 
     Returns
     -------
@@ -67,7 +70,7 @@ def run(
     began = time.perf_counter()
     about = machine.describe()
     with ThreadPoolExecutor(workers or about["cores"]) as pool:
-        jobs = [pool.submit(one, seed, n, tasks, recordings, progress) for n in range(networks)]
+        jobs = [pool.submit(one, seed, n, tasks, recordings, precision, progress) for n in range(networks)]
         found = [job.result() for job in jobs]
     result: dict[str, Any] = {
         "task1": [rows["extended"][0][0] for rows in found],
@@ -77,7 +80,7 @@ def run(
     result |= compared({way: [rows[way] for rows in found] for way in WAYS})
     settings = {
         "networks": networks, "seed": seed, "tasks": sentences.TASKS[:tasks], "recordings": recordings,
-        "units": UNITS, "preset": PRESET.to_dict(),
+        "units": UNITS, "precision": precision, "preset": PRESET.to_dict(),
     }  # fmt: skip
     return {**result, "settings": settings, "machine": about, "seconds": time.perf_counter() - began}
 
@@ -87,6 +90,7 @@ def one(
     number: int,
     tasks: int,
     recordings: int,
+    precision: str = "float64",
     progress: Callable[[int, Progress], None] | None = None,
 ) -> dict[str, Rows]:
     """Accuracies of one network of each way, on the same data."""
@@ -99,7 +103,7 @@ def one(
     network_seed = int(for_network.generate_state(1)[0])
     report = _joined(PRESET.passes * recordings * (3 * tasks - 1), number, progress)
 
-    first = PRESET.network(train[0], pairs[0], network_seed, threads=1)
+    first = PRESET.network(train[0], pairs[0], network_seed, threads=1, precision=precision)
     first.fit(train[0], **PRESET.training(), progress=report)
     rows = {
         way: one_after_another(copy.deepcopy(first), train, test, frozen=way == "extended", progress=report)
@@ -110,7 +114,7 @@ def one(
         for layer, more in zip(PRESET.layers, UNITS, strict=False)
     ]
     whole = replace(SENTENCES, layers=(*layers, PRESET.layers[-1]))
-    network = whole.network(together, words, network_seed, threads=1)
+    network = whole.network(together, words, network_seed, threads=1, precision=precision)
     network.fit(together, **whole.training(), progress=report)
     return {**rows, "together": [[network.evaluate(data)["event_accuracy"] for data in test]]}
 

@@ -14,7 +14,7 @@ from timesurf.engines.cpu.vector import LANE, SILENT, VECTOR
 FUSED = ("contract", "reassoc", "nsz", "arcp")
 LOG2_E = 1.4426950408889634
 F32, F64, I32 = ir.FloatType(), ir.DoubleType(), ir.IntType(32)
-_POWERS = tuple(log(2) ** n / factorial(n) for n in range(7))  # of 2^r: relative error 1.2e-7 for |r| <= 1/2
+POWERS = tuple(log(2) ** n / factorial(n) for n in range(7))  # of 2^r: relative error 1.2e-7 for |r| <= 1/2
 
 
 def over_lanes(builder, lanes, some_units) -> None:
@@ -69,20 +69,22 @@ def nonzero(target, builder, array_type, array, at, entries) -> Iterator[ir.Valu
         builder.position_at_end(done)
 
 
-def power(builder, x, width):
-    """2^x for x <= 0; below -SILENT log2(e) anything."""
+def power(builder, x, width, number=None):
+    """2^x for x <= 0; below -SILENT log2(e) anything. `number(value, width)` is a vector of one constant."""
+    number = number or full
     ints, floats = ir.VectorType(I32, width), ir.VectorType(F32, width)
-    low = full(-SILENT * LOG2_E, width)
+    low = number(-SILENT * LOG2_E, width)
     x = builder.select(builder.fcmp_ordered(">", x, low), x, low)
     whole = call(builder, "llvm.rint", [x])
     rest = builder.fsub(x, whole)
     square = builder.fmul(rest, rest)
-    power = full(_POWERS[-1], width)
-    for n in range(len(_POWERS) - 3, -1, -2):  # two terms at once: half as many steps that wait for each other
-        pair = multiply_add(builder, rest, full(_POWERS[n + 1], width), full(_POWERS[n], width))
+    power = number(POWERS[-1], width)
+    for n in range(len(POWERS) - 3, -1, -2):  # two terms at once: half as many steps that wait for each other
+        pair = multiply_add(builder, rest, number(POWERS[n + 1], width), number(POWERS[n], width))
         power = multiply_add(builder, power, square, pair)
-    bits = builder.add(builder.fptosi(whole, ints), ir.Constant(ints, [127] * width))
-    return builder.fmul(power, builder.bitcast(builder.shl(bits, ir.Constant(ints, [23] * width)), floats))
+    doubled = builder.shl(builder.fptosi(whole, ints), ir.Constant(ints, [23] * width))
+    bits = builder.add(doubled, builder.bitcast(number(POWERS[0], width), ints))  # to the exponent of 1
+    return builder.fmul(power, builder.bitcast(bits, floats))
 
 
 def root(builder, x, width):
@@ -96,9 +98,11 @@ def lower(builder, one, other):
 
 
 def least(builder, x):
-    """The lowest number of a vector of LANE in every lane."""
-    for half in (4, 2, 1):  # halves against each other
-        x = lower(builder, builder.shuffle_vector(x, x, constants([(n + half) % LANE for n in range(LANE)])), x)
+    """The lowest number of a vector in every lane."""
+    width, half = x.type.count, x.type.count // 2
+    while half:  # halves against each other
+        x = lower(builder, builder.shuffle_vector(x, x, constants([(n + half) % width for n in range(width)])), x)
+        half //= 2
     return x
 
 
@@ -109,8 +113,8 @@ def sum(builder, x, width):
     return builder.call(reduce, [F32(0.0), x], fastmath=("reassoc",))
 
 
-def sums_of_eight(builder, vectors):
-    """Sums of eight vectors of 16, as one vector: halves, quarters, pairs and single numbers against each other."""
+def sums_of(builder, vectors):
+    """Sums of four or eight vectors of 16, as one vector: halves, quarters, pairs, numbers against each other."""
 
     def added(one, other, low, high):
         parts = (builder.shuffle_vector(one, other, constants(mask)) for mask in (low, high))
@@ -120,11 +124,17 @@ def sums_of_eight(builder, vectors):
         """The runs of this length, by their numbers, of two vectors one behind the other."""
         return [run * length + n for run in runs for n in range(length)]
 
-    a, b, c, d, e, f, g, h = vectors
-    ab, cd, ef, gh = (added(x, y, among((0, 2), 8), among((1, 3), 8)) for x, y in ((a, b), (c, d), (e, f), (g, h)))
-    abcd, efgh = (added(x, y, among((0, 2, 4, 6), 4), among((1, 3, 5, 7), 4)) for x, y in ((ab, cd), (ef, gh)))
+    def quarters(a, b, c, d):
+        """In lanes of four: a, b, c, d, each to be summed."""
+        ab, cd = (added(x, y, among((0, 2), 8), among((1, 3), 8)) for x, y in ((a, b), (c, d)))
+        return added(ab, cd, among((0, 2, 4, 6), 4), among((1, 3, 5, 7), 4))
+
+    abcd = quarters(*vectors[:4])
+    if len(vectors) == 4:
+        pairs = added(abcd, abcd, among((0, 2, 4, 6), 2), among((1, 3, 5, 7), 2))  # a a b b c c d d
+        return added(pairs, pairs, [0, 2, 4, 6], [1, 3, 5, 7])
     low = among((0, 8, 2, 10, 4, 12, 6, 14), 2)
-    both = added(abcd, efgh, low, [n + 2 for n in low])  # in lanes of four: a a e e, b b f f, c c g g, d d h h
+    both = added(abcd, quarters(*vectors[4:]), low, [n + 2 for n in low])  # a a e e, b b f f, c c g g, d d h h
     order = [0, 4, 8, 12, 2, 6, 10, 14]
     return added(both, both, order, [n + 1 for n in order])
 

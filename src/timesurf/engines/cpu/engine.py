@@ -15,7 +15,7 @@ import numpy as np
 from timesurf.engines.cpu import frozen, lanes, online, online_state, yardstick
 from timesurf.engines.cpu.bundles import Counts, Events, Evidence, Settings
 from timesurf.engines.cpu.layout import Stages, frozen_plan
-from timesurf.engines.cpu.precision import ONLINE
+from timesurf.engines.cpu.precision import online_kernel
 from timesurf.engines.cpu.sums import Sums, added, apply
 from timesurf.engines.cpu.threads import cores, one_blas_thread, pool
 from timesurf.engines.cpu.workspace import flat_weights, workspace, workspace_bytes
@@ -58,7 +58,7 @@ def learn_online(
     stages: Stages, parameters: Parameters, rule: Rule, batch: Batch, options: Options = DEFAULT
 ) -> Outcome:
     """Run the events and update the parameters after each: one event after another, so on one core."""
-    kernel, outcome = ONLINE[options.precision], Outcome.blank(stages, np.diff(batch.offsets))
+    kernel, outcome = online_kernel(options.precision, stages), Outcome.blank(stages, np.diff(batch.offsets))
     _announce(kernel.run, "online learning")
     plan = kernel.plan(stages)
     state = kernel.begin(plan, parameters)
@@ -131,12 +131,14 @@ def memory(stages: Stages, counts: Array, options: Options = DEFAULT, *, learn: 
 def warm_up(*, online: bool = True, batch: bool = True) -> None:
     """Compile every kernel for this machine, or half of them, now rather than on first use; they are kept on disk."""
     stages = stack([Window(3, units=2, tau=1), Full(units=2, tau=1)], (3,), 1)
+    small = stages[1:]  # has a kernel of its own
     parameters = Parameters.of([np.zeros((2, *s.surface_shape)) for s in stages], [np.full(2, np.inf)] * 2)
     for time in (np.int32, np.int64):
         event = Batch(np.zeros(1, np.int32), np.zeros(1, time), np.array([0, 1]), np.zeros(1, np.int64))
         for dtype in ("float32", "float64"):
             if online:
                 learn_online(stages, parameters, Rule(), event, Options(precision=dtype))
+                learn_online(small, Parameters(parameters[1:]), Rule(), event, Options(precision=dtype))
             if batch:
                 learn_batch(stages, parameters, Rule(), event, Options(dtype))
 

@@ -104,7 +104,7 @@ def compare(typing_context, ts, at, vectors, known, own, c, begin, lanes, norms,
                     else:
                         products = emit.multiply_add(builder, value, factors, products)
                 sums.append(products)
-            dot = cgutils.alloca_once_value(builder, emit.sums_of_eight(builder, sums))
+            dot = cgutils.alloca_once_value(builder, emit.sums_of(builder, sums))
             with builder.if_then(late):
                 column = ir.Constant(ir.VectorType(F32, LANE), ir.Undefined)
                 for n in range(LANE):
@@ -244,17 +244,15 @@ def approach(typing_context, v, begin, gain, ts, at, vectors, c):
         v, begin, gain, ts, at, vectors, c = arguments
         args, index = signature.args, begin.type
         with cgutils.for_range_slice(builder, index(0), builder.mul(vectors, index(VECTOR)), index(VECTOR)) as (j0, _):
-            for half in range(0, VECTOR, LANE):
-                j = builder.add(j0, index(half))
-                place = builder.add(begin, j)
-                here = emit.vector(target, builder, args[0], v, place, LANE)
-                old = builder.load(here, align=8)
-                value = builder.load(emit.vector(target, builder, args[3], ts, builder.add(at, j), LANE), align=4)
-                away = builder.fsub(builder.fpext(value, ir.VectorType(F64, LANE)), old)
-                value = emit.multiply_add(builder, away, emit.all(builder, gain, LANE), old)
-                builder.store(value, here, align=8)
-                rounded = builder.fptrunc(value, ir.VectorType(F32, LANE))
-                builder.store(rounded, emit.vector(target, builder, args[6], c, place, LANE), align=4)
+            place = builder.add(begin, j0)
+            here = emit.vector(target, builder, args[0], v, place)
+            old = builder.load(here, align=8)
+            value = builder.load(emit.vector(target, builder, args[3], ts, builder.add(at, j0)), align=4)
+            away = builder.fsub(builder.fpext(value, ir.VectorType(F64, VECTOR)), old)
+            value = emit.multiply_add(builder, away, emit.all(builder, gain, VECTOR), old)
+            builder.store(value, here, align=8)
+            rounded = builder.fptrunc(value, ir.VectorType(F32, VECTOR))
+            builder.store(rounded, emit.vector(target, builder, args[6], c, place), align=4)  # whole, as it is loaded
         return target.get_dummy_value()
 
     whole = types.intp

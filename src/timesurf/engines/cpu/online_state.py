@@ -62,7 +62,7 @@ class Copies(NamedTuple):
 
     v: Array  # of WRITTEN layers: as their centroids; of those with more than SPARSE entries, entries x lanes
     scale: Array  # A of every unit
-    norms: Array  # ||c||^2 of every unit; AWAY in lanes without a unit
+    norms: Array  # ||c||^2 of every unit; NaN in lanes without a unit
     free: Array  # 1 for every unit that may change, 0 for frozen ones and lanes without a unit
 
 
@@ -95,6 +95,7 @@ class State32(NamedTuple):
         return State32(*parts)
 
 
+@np.errstate(over="ignore")  # float32 may not hold centroids that have diverged
 def begin32(plan: Plan, parameters: Parameters) -> State32:
     """These parameters, and an empty memory, for the kernel with distances in float32."""
     weights, lazy, memory, step = begin(plan, parameters, np.float32)
@@ -106,8 +107,8 @@ def begin32(plan: Plan, parameters: Parameters) -> State32:
     )
     for k, layer in enumerate(plan.layers):
         plan.units(k, copies.free)[:] = ~parameters[k].frozen
-        weights.norms[layer.unit0 + layer.units : layer.unit0 + layer.lanes] = AWAY
-        copies.norms[layer.unit0 + layer.units : layer.unit0 + layer.lanes] = AWAY
+        for norms in (weights.norms, copies.norms):
+            norms[layer.unit0 + layer.units : layer.unit0 + layer.lanes] = np.nan  # never the closest
         if layer.way == WRITTEN:
             rows, part = (
                 plan.rows(k, weights.centroids),
@@ -170,8 +171,8 @@ def _empty(size: int, kind: Any) -> Array:
     return np.full(size, NEVER if kind is np.int64 else 0, kind)
 
 
-def take_back(plan: Plan, state: State, parameters: Parameters) -> None:
-    """Write centroids and thresholds to the parameters, of units that are not frozen."""
+def take_back(plan: Plan, state: Any, parameters: Parameters) -> None:
+    """Write centroids and thresholds of a state to the parameters, of units that are not frozen."""
     for k, learned in enumerate(parameters):
         free = np.flatnonzero(~learned.frozen)
         flat = learned.centroids.reshape(plan.layers[k].units, -1)

@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 from numba.extending import NativeValue, intrinsic, models, register_model, unbox
 
-from timesurf.engines.cpu import online, online32
+from timesurf.engines.cpu import compact, online, online32
 from timesurf.engines.cpu.steps import bare, bare_inlined, compiled
 from timesurf.events import LATEST
 from timesurf.storage.kernels import njit
@@ -226,6 +226,20 @@ def one32(
     if not admit(event, packet, sizes, jump, clock, wrong, events):
         return -2
     found = online32.run(events, 0, 0, False, learn, layout, settings, state, counts, outputs)
+    how = forget, scale, prior, level, before
+    tally(found, events, outputs, layout.voted, *how, clock, votes, evidence, ahead, sure)
+    return outputs.unit[0] if found else -1
+
+
+@bare
+def one_compact(
+    event, before, packet, sizes, jump, clock, wrong, events, learn, layout, settings, state, counts, outputs,
+    forget, scale, prior, level, votes, evidence, ahead, sure,
+):  # fmt: skip
+    """As `one32`, for networks of small layers."""
+    if not admit(event, packet, sizes, jump, clock, wrong, events):
+        return -2
+    found = compact.run(events, 0, 0, False, learn, layout, settings, state, counts, outputs)
     how = forget, scale, prior, level, before
     tally(found, events, outputs, layout.voted, *how, clock, votes, evidence, ahead, sure)
     return outputs.unit[0] if found else -1
