@@ -2,12 +2,13 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from timesurf import Network, cli
-from timesurf.datasets import sentences
+from timesurf import Network, Recordings, cli, presets
+from timesurf.datasets import nmnist, sentences
 from timesurf.io import npz
 
 QUICK = ["--preset", "sentences", "--passes", "2", "--alpha", "3e-3", "--gamma", "3e-3"]
@@ -93,3 +94,24 @@ def test_a_run_that_is_resumed_ends_with_the_same_model(train):
     first = model.read_bytes()
     _, model, _ = train(DATA, "--checkpoint-every", "8", "--resume")
     assert model.read_bytes() == first
+
+
+def test_so_many_recordings_are_drawn_and_the_preset_for_digits_crops_them(train, monkeypatch):
+    full = presets.digits
+
+    def small(recordings):
+        preset = full(recordings)
+        window, last = preset.layers
+        return replace(preset, layers=(replace(window, units=8), last), passes=1, bent=1, sample=20)
+
+    monkeypatch.setattr(presets, "digits", small)
+    rng, n = np.random.default_rng(0), 30 * 50
+    x, y, p = rng.integers(0, 34, n), rng.integers(0, 34, n), rng.integers(0, 2, n)
+    t = np.tile(np.arange(50) * 1000, 30)
+    whole = Recordings([x, y], t, p, np.arange(31) * 50, field=(34, 34), polarities=2, labels=np.arange(30) % 3)
+    monkeypatch.setattr("tests.learning.test_commands.QUICK", ["--preset", "digits", "--alpha", "1e-6"])
+    said, model, _ = train(whole, "--recordings", "20", "--validation", "0", "--held-out", "0")
+    assert "learns from 20 recordings" in said
+    network = Network.load(model)
+    assert network.preparation.crop == nmnist.CROPPED.crop
+    assert (network.field, network.polarities) == ((28, 28), 2)

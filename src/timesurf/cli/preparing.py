@@ -107,8 +107,9 @@ def for_training(recordings: Recordings, given: dict[str, Any], preset: str) -> 
     from timesurf.datasets import nmnist
 
     preparation = Preparation(**given)
-    if preset == "nmnist" and nmnist.is_whole(recordings) and not preparation.changes:
-        preparation = nmnist.PREPARATION
+    usual = {"nmnist": nmnist.PREPARATION, "digits": nmnist.CROPPED}
+    if preset in usual and nmnist.is_whole(recordings) and not preparation.changes:
+        preparation = usual[preset]
     if not preparation.changes:
         return Preparation(), preparation(recordings)
     preparation = preparation.on(*_sensor(recordings, preparation))

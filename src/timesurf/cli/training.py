@@ -52,8 +52,8 @@ def train(
     preset: Annotated[
         str,
         typer.Option(
-            autocompletion=one_of("auto", "camera", "nmnist", "sentences"),
-            help="Layers and settings: auto (chosen from the data), camera, nmnist, sentences, or a .json of search.",
+            autocompletion=one_of("auto", "camera", "digits", "nmnist", "sentences"),
+            help="Settings: auto (chosen from the data), camera, digits, nmnist, sentences, or a .json of search.",
         ),
     ] = "auto",
     validation: Annotated[
@@ -62,6 +62,9 @@ def train(
     held_out: Annotated[
         float, typer.Option(min=0, max=0.9, help="Share reported on and used for nothing else; 0: none.")
     ] = 0.1,
+    recordings: Annotated[
+        int | None, typer.Option(min=1, help="Take only this number of recordings, drawn at random.")
+    ] = None,
     passes: Annotated[
         int | None, typer.Option(min=1, help="Passes over all recordings; default: the preset's.")
     ] = None,
@@ -120,16 +123,19 @@ def train(
     for path in (model, json_file, None if run.is_dir() else run):
         check_writable(path)
     choosing.check(ctx.params)
-    preparation, recordings = for_training(load_to_learn(data, split, given), given, preset)
-    needs_labels(recordings, data)
-    pieces = cut(recordings, every, overlap)
-    recordings = pieces.recordings
-    parts = splitting.split(recordings, validation, held_out, seed, origin=None if every is None else pieces.origin)
+    found = load_to_learn(data, split, given)
+    if recordings is not None and recordings < len(found):
+        found = found[np.sort(np.random.default_rng(seed).permutation(len(found))[:recordings])]
+    preparation, found = for_training(found, given, preset)
+    needs_labels(found, data)
+    pieces = cut(found, every, overlap)
+    found = pieces.recordings
+    parts = splitting.split(found, validation, held_out, seed, origin=None if every is None else pieces.origin)
     what = ctx.with_resource(spread(dask, engine))
     settings, chosen = choosing.settings(ctx, parts.learn, what)
     if dask is not None and settings.batch_size is None:
         raise SettingError("--dask spreads batches over workers, but this preset learns online: give --batch-size.")
-    network = settings.network(recordings, recordings.classes, seed, engine=what)
+    network = settings.network(found, found.classes, seed, engine=what)
     network.law, network.why = chosen.law, chosen.why
     network.preparation = preparation
     choose(network.engine, network.stages)  # refuses an unknown engine before there is a folder
@@ -140,7 +146,7 @@ def train(
     about = {
         "command": sys.argv, "config": _plain(ctx.params), "settings": settings.to_dict(), "seed": seed,
         **chosen.about(),
-        "data": {"name": data, "recordings": len(recordings), "events": int(recordings.counts.sum())},
+        "data": {"name": data, "recordings": len(found), "events": int(found.counts.sum())},
         "seconds": time.perf_counter() - began, "stopped": stopped, "when": time.strftime("%Y-%m-%d %H:%M"),
     }  # fmt: skip
     about = _finished(network, parts, about, model, run, engine)
@@ -182,7 +188,7 @@ def tightened(network: Any, parts: Any, **how: Any) -> None:
 
 def _again(settings: Any) -> dict[str, Any]:
     """How the last layer learns again, from fewer events."""
-    same = {"batch_size": settings.batch_size, "moved": settings.moved}
+    same = {"batch_size": settings.batch_size, "moved": settings.moved, "bent": settings.bent}
     return {"passes": -(-settings.passes // 3), **same, "decay": True, "if_diverged": "back"}
 
 

@@ -32,6 +32,7 @@ ABOUT = "N-MNIST, digits seen by a moving event camera; read from $TIMESURF_DATA
 LICENCE = "CC BY-SA 4.0"
 FIELD, POLARITIES = (34, 34), 2
 PREPARATION = Preparation(crop=(28, 28), corner=(3, 3), polarity="merge")  # as the paper's network takes them
+CROPPED = replace(PREPARATION, polarity="both")  # as the preset `digits` takes them
 COUNTS = {"train": 60_000, "test": 10_000}  # recordings in the official archives
 SAMPLE = "nmnist_train_1000.npz"  # a file of recordings in our layout, found by name where there is no folder
 _FILES = "[0-9]/*.bin"
@@ -126,7 +127,7 @@ def prepared(recordings: Recordings) -> Recordings:
 
 def cropped(recordings: Recordings) -> Recordings:
     """The same events with both polarities."""
-    return replace(PREPARATION, polarity="both")(recordings)
+    return CROPPED(recordings)
 
 
 def decode(folder: str | Path, progress: Callable[[int, int], None] | None = None) -> Recordings:
