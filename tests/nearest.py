@@ -2,7 +2,7 @@
 
 TABLES = ["bundles", "geometry", "lanes", "layout", "sums", "threads", "workspace"]  # of the CPU engine: no kernels
 NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs of the tests, quick ones first
-    "rule*": ["tests/test_rule*.py", "tests/engines/test_reference*.py"],
+    "rule*": ["tests/test_rule*.py", "tests/engines/test_reference*.py", "tests/engines/test_senses.py"],
     "layers*": ["tests/test_layers*.py", "tests/engines/test_reference*.py"],
     "events*": ["tests/test_events*.py", "tests/events/**/test_*.py"],
     "calibration.py": ["tests/test_calibration_edges.py", "tests/test_calibration.py"],
@@ -56,7 +56,7 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
         "tests/learning/test_trainer*.py",
     ],
     "spiking/*": ["tests/spiking/test_neurons.py", "tests/spiking/test_*.py"],
-    "engines/reference.py": ["tests/engines/test_reference*.py", "tests/test_rule*.py"],
+    "engines/reference.py": ["tests/engines/test_reference*.py", "tests/engines/test_senses.py", "tests/test_rule*.py"],
     "engines/data.py": ["tests/engines/test_data*.py", "tests/engines/test_reference*.py", "tests/test_network*.py"],
     "engines/cpu/packets.py": [
         "tests/live/test_session_edges.py",
