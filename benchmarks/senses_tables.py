@@ -56,7 +56,7 @@ def use(name, of):
 def kept(found):
     """Which methods reject events, and on which data sets, in a sentence."""
     shares = [
-        f"`{name}` keeps {figures['kept']:.0%} of the events of {data}".replace("%", " %")
+        f"`{name}` keeps {100 * figures['kept']:.2g} % of the events of {data}"
         for data, of in found.items()
         for name, figures in of.items()
         if figures["kept"] < 0.995  # less than 100 % as printed
