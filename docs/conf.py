@@ -1,8 +1,10 @@
 """How the site is built: `sphinx-build -W -b html docs docs/_build/html`. Nothing is fetched from elsewhere."""
 
+import os
 import sys
 from pathlib import Path
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # examples are small: threads of BLAS would wait for each other
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 

@@ -59,7 +59,7 @@ def test_every_field_gets_a_network_that_runs(field):
 
 
 @pytest.mark.parametrize(
-    ("classes", "recordings", "events"), [(1, 4, 30), (2, 2, 30), (10, 10, 1), (40, 40, 5), (1000, 1000, 6)]
+    ("classes", "recordings", "events"), [(1, 4, 30), (2, 2, 30), (10, 10, 1), (40, 40, 5), (500, 500, 6)]
 )
 def test_few_recordings_and_few_events_give_a_network_too(classes, recordings, events):
     data = flashes((10, 10), classes=classes, recordings=recordings, events=events)

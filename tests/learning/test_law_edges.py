@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from timesurf import Full, Recordings, SettingError, Window, engines
 from timesurf.learning import law as settings
@@ -261,3 +262,17 @@ def test_a_factor_is_a_positive_number(wrong):
     with pytest.raises(SettingError, match=r"tau = .* must be a positive number"):
         settings.Knobs(tau=wrong)
     assert settings.Knobs(tau=1e-9, units=2).changed == {"tau": 1e-9, "units": 2}
+
+
+def test_the_probe_leaves_other_cores_alone(monkeypatch, rng):
+    """Its result is then also the same for any number of threads."""
+    used, eigh = [], np.linalg.eigh
+
+    def watched(matrix):
+        used.extend(about["num_threads"] for about in threadpool_info() if about["user_api"] == "blas")
+        return eigh(matrix)
+
+    monkeypatch.setattr(np.linalg, "eigh", watched)
+    with threadpool_limits(2, user_api="blas"):
+        cross_validated(rng.normal(size=(20, 3)), np.arange(20) % 2, rng)
+    assert set(used) == {1}

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.engines import Engine, Parameters, pack
+from timesurf.engines.cpu.threads import one_blas_thread
 from timesurf.events import Recordings
 from timesurf.inference import class_numbers
 from timesurf.layers import Full, Window, stack
@@ -74,6 +75,7 @@ def mean_surfaces(engine: Engine, recordings: Recordings, tau: float) -> Array:
     return np.array(rows)
 
 
+@one_blas_thread()  # several wait for each other, busily, where a core is taken: up to twenty times as long
 def cross_validated(
     surfaces: Array, label: Array, rng: np.random.Generator, folds: int = 5, copies: Sequence[Array] = ()
 ) -> Probed:
