@@ -1,8 +1,8 @@
 """Recordings at other places and in other shapes: what is shown in one way is learned in others too.
 
 A network that pools places coarsely learns from a few hundred recordings that a stroke lies in this block of pixels and
-not in the next, where chance alone put it there. So each pass shows each recording moved by some pixels, drawn again: no
-recording is shown twice in the same way, and none is copied. That helps where the place of a whole recording says
+not in the next, where chance alone put it there. So each pass shows each recording moved by some pixels, drawn again:
+no recording is shown twice in the same way, and none is copied. That helps where the place of a whole recording says
 little of its class (digits before a camera), and hurts where the place is what matters (tones along a cochlea);
 `timesurf.learning.law` tries which it is.
 
