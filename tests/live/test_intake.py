@@ -163,6 +163,19 @@ def test_a_new_stream_decides_as_a_new_session_does(network):
     np.testing.assert_array_equal(session.votes, new.votes)
 
 
+def test_a_short_stream_that_is_sent_again_begins_anew_with_its_eighth_packet(network):
+    session, again = Session(network, on_jump="restart"), stream(n=400)
+    again["t"] = 1000 * np.arange(400) + 5
+    session.push(again)
+    refused = 0
+    for i in range(400):
+        try:
+            session.push(again[i : i + 1])
+        except EventError:
+            refused += 1
+    assert (refused, session.restarts, session.events) == (7, 1, 400 + 393)
+
+
 def test_a_packet_that_comes_a_little_late_never_restarts(network):
     session = Session(network, on_jump="restart")
     session.push(at(10_000_000))

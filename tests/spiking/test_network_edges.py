@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from timesurf import Recordings, Rule
+from timesurf import Recordings, Rule, inference
 from timesurf.engines import Outcome, Parameters
 from timesurf.errors import EventError, SettingError
 from timesurf.spiking import Neurons, SpikingNetwork, cpu, network
@@ -125,3 +125,11 @@ def test_unlabelled_recordings_cannot_be_evaluated(started):
         started.evaluate(none)
     some = recordings().with_labels(["a"] + [None] * 5)
     assert started.evaluate(some)["recordings"] == 6
+
+
+def test_more_votes_than_there_may_be_are_refused_before_any_is_counted(started, monkeypatch):
+    monkeypatch.setattr(inference, "_MOST_VOTES", 12)
+    assert started.infer(recordings(6)).votes.shape == (6, 2)
+    monkeypatch.setattr(inference, "_MOST_VOTES", 11)
+    with pytest.raises(EventError, match="at most 5 recordings at a time"):
+        started.infer(recordings(6))

@@ -31,6 +31,7 @@ OnJump = Literal["refuse", "restart"]
 
 UNLABELLED, NEW = -1, -2  # class numbers: of a packet without a label, and of none: the next begins a recording
 _LATE = 1_000_000  # us: a packet that comes so much too late was overtaken by others; beyond, the clock was set back
+_OVERTAKEN = 8  # packets that come too late in a row: as many, and the clock was set back
 
 
 class Running:
@@ -83,7 +84,7 @@ class Running:
         self.events = self.restarts = 0
         self._kept = np.zeros(len(self._first.stages), np.int64)  # in recordings that have ended
         self._began = -1  # when the stream did
-        self._stray = -1, -1  # `events`, and the time of the packet, when a jump was last refused
+        self._strays = -1, -1, 0  # `events` and its time when a packet was last refused for that; how many in a row
         if self.network is not self._first:
             self._become(self._first)
         self._begin(self._first.parameters, self._clock, UNLABELLED)
@@ -208,9 +209,11 @@ class Running:
         row, event = self._wrong.tolist()
         value, latest = int(self._packet[row, event]), int(self._clock[1])
         jumped = value - latest > self._jump or latest - value > min(_LATE, self._jump)
-        if row == len(self._axes) and event == 0 and jumped and 0 <= value < LATEST:
-            (since, stray), self._stray = self._stray, (self.events, value)
-            if self.on_jump == "restart" and since == self.events and stray <= value <= stray + self._jump:
+        if row == len(self._axes) and event == 0 and (jumped or value < latest) and 0 <= value < LATEST:
+            since, last, many = self._strays
+            many = many + 1 if since == self.events and last <= value <= last + self._jump else 1
+            self._strays = self.events, value, many
+            if self.on_jump == "restart" and many >= (2 if jumped else _OVERTAKEN):
                 clock = np.full(3, -1, np.int64)
                 if self._unpack(self._packet, n, self._sizes, self._jump, clock, self._wrong, self._events):
                     self._begin(self._end(), clock, number)

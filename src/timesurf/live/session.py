@@ -50,7 +50,8 @@ class Session(Running):
     on_jump : str
         What happens to packets after a jump, forward by more than `jump`, or back by more than 1 s: "refuse" refuses
         them until the stream continues where it was; "restart" refuses the first, which may be a stray one, and begins
-        a new stream when the next packet is there as well. What was learned is kept.
+        a new stream when the next packet is there as well, or with the eighth in a row that is less than 1 s
+        late. What was learned is kept.
     decide : {"votes", "evidence"}, optional
         How to decide; by default as the network does.
     sure : float, optional

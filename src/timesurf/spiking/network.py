@@ -215,6 +215,7 @@ class SpikingNetwork:
     def infer(self, recordings: Recordings) -> Outcome:
         """Run the recordings without learning: spikes of each layer, and votes."""
         inference.check_input(self.stages, recordings)  # type: ignore[arg-type]  # field and polarities suffice
+        inference.check_votes(len(recordings), self.stages[-1].units)
         run = _ENGINES[self.engine]
         return Outcome.joined(
             [run(self.stages, self.parameters, pack(recordings[some])) for some in inference.parts(recordings, None)]
