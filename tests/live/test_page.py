@@ -31,6 +31,14 @@ def start(tmp_path_factory):
     return starter.make(tmp_path_factory.mktemp("cache"), images=300, passes=4)
 
 
+@pytest.fixture(scope="module")
+def small():
+    """A network that has learned nothing, on a sensor that is not square."""
+    data = workloads.strokes(2, events=300, field=(40, 16))
+    network = Network(workloads.NMNIST, data.field, data.polarities, range(10)).start(data)
+    return starter.Start(network, None, None)
+
+
 class Served:
     """A show and its server, in this process."""
 
@@ -189,16 +197,14 @@ def test_a_second_page_looks_on_and_takes_over_when_the_first_goes(browser, star
         second.wait_for("acting && $('role').hidden")
 
 
-def test_the_picture_has_the_proportions_of_the_sensor(browser):
-    data = workloads.strokes(2, events=300, field=(40, 16))
-    network = Network(workloads.NMNIST, data.field, data.polarities, range(10)).start(data)
-    with serving(starter.Start(network, None, None)) as served:
+def test_the_picture_has_the_proportions_of_the_sensor(browser, small):
+    with serving(small) as served:
         tab = opened(browser, served)
         tab.js("window.box = $('events').getBoundingClientRect()")
         assert tab.js("box.width / box.height") == pytest.approx(2.5, abs=0.05)
         assert tab.js("$('pad').width / $('pad').height") == pytest.approx(2.5, abs=0.05)
         tab.draw([(0.2, 0.2), (0.8, 0.8)])
-        tab.wait_for("state.rate > 100")
+        tab.wait_for("state.events > 20")
         assert tab.complaints == []
 
 
@@ -319,6 +325,25 @@ def test_without_the_token_or_from_elsewhere_nobody_gets_in(start):
             while wrong < 6:
                 message = page.recv(timeout=20)
                 wrong += isinstance(message, str) and "wrong" in json.loads(message)
+
+
+def test_nonsense_is_answered_in_words_and_the_page_stays(small):
+    from websockets.sync.client import connect
+
+    nonsense = {
+        "[" * 30_000: "too many brackets",
+        '{"do": "draw"}': "without 'points'",
+        '{"do": "play", "file": "/etc/passwd"}': "There is no file",
+        b"no model": "The file is not a timesurf model",
+    }
+    with serving(small) as served:
+        address = f"ws://127.0.0.1:{served.host.port}/ws?token={served.host.token}"
+        with connect(address, origin=served.root, proxy=None) as page:
+            for message, why in nonsense.items():
+                page.send(message)
+                while not (isinstance(answer := page.recv(timeout=20), str) and "done" in json.loads(answer)):
+                    pass
+                assert why in json.loads(answer)["wrong"]
 
 
 def test_a_page_that_stalls_or_dies_changes_nothing_for_the_engine(start):

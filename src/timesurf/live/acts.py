@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from timesurf.errors import SettingError
+from timesurf.errors import SettingError, TimesurfError
 from timesurf.events import Recordings
 from timesurf.io import npz
 from timesurf.live.show import Show
@@ -187,7 +187,10 @@ class Acts:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.tsf"
             path.write_bytes(held)
-            network = await asyncio.to_thread(Network.load, path)
+            try:
+                network = await asyncio.to_thread(Network.load, path)
+            except TimesurfError as error:
+                raise SettingError(str(error).replace(str(path), "The file")) from error
         if len(network.field) > 2:
             raise SettingError(
                 f"This network has a field of {len(network.field)} dimensions: a page shows at most two."

@@ -270,5 +270,9 @@ class Host:
                 raise SettingError("A message is an object with the name of an act.")
             number = asked.get("number")
             return {"done": number, "says": await self.acts.do(asked)}
-        except (TimesurfError, ValueError, TypeError, KeyError, OSError) as error:
+        except KeyError as error:
+            return {"done": number, "wrong": f"A message without {error}."}
+        except RecursionError:
+            return {"done": number, "wrong": "A message with too many brackets."}
+        except (TimesurfError, ValueError, TypeError, OSError) as error:
             return {"done": number, "wrong": str(error) or type(error).__name__}
