@@ -281,9 +281,12 @@ def test_a_shell_completes_the_values_of_an_option(words, option, values):
 def test_latency_is_measured_in_microseconds(timesurf, tmp_path):
     code, said = timesurf("bench", "latency", "--quick", "--json", tmp_path / "l.json")
     assert code == 0, said
-    rows = json.loads((tmp_path / "l.json").read_text())["packets"]
+    result = json.loads((tmp_path / "l.json").read_text())
+    rows, waiting = result["packets"], result["waiting"]
+    assert all(row["p50"] >= 0.99 * rows[name]["p50"] for name, row in waiting.items())
     assert all(0 < row["p50"] <= row["p99_9"] <= row["max"] for row in rows.values())
     assert {"1", "1000", "push_one, float64", "push_one, float32", "push_one, float32, adapting"} <= set(rows)
+    assert {name for name in rows if name.startswith("push_one")} == set(waiting)
 
 
 @pytest.mark.parametrize(

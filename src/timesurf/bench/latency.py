@@ -40,13 +40,14 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     -------
     dict
         The machine, percentiles per packet size, an empty packet, the kernel's time per event, and the speed of a
-        stream beside that of `Network.infer`, on the network that `Network.for_data` chooses.
+        stream beside that of `Network.infer`, on the network that `Network.for_data` chooses. "waiting" has a loop that
+        does nothing for as long as the median of a `push_one`: what it is interrupted by is not the session's.
 
     """
     data = workloads.strokes(2 if quick else 50)
     network = Network(workloads.NMNIST, data.field, data.polarities, range(10)).start(data)
     swift = Network(workloads.NMNIST, data.field, data.polarities, range(10), precision="float32").start(data)
-    result: dict[str, Any] = {"machine": machine.describe(), "packets": {}}
+    result: dict[str, Any] = {"machine": machine.describe(), "packets": {}, "waiting": {}}
     for adapt in (False, True):
         for size in PACKETS:
             name = f"{size}{', adapting' if adapt else ''}"
@@ -55,7 +56,9 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
         for of in (network, swift):
             name = f"push_one, {of.precision}{', adapting' if adapt else ''}"
             progress(name)
-            result["packets"][name] = _measure_one(Session(of, adapt=adapt), data)
+            row = _measure_one(Session(of, adapt=adapt), data)
+            result["packets"][name] = row
+            result["waiting"][name] = _measure_waiting(row["p50"], row["packets"])
     session, (events, *_) = Session(network), data[0].to_structured()
     result["empty_us"] = _percentiles([_timed(session.push, events[:0]) for _ in range(2000)])["p50"]
     progress("the kernel alone")
@@ -124,6 +127,18 @@ def _measure_one(session: Session, data: Any) -> dict[str, Any]:
             taken.append((clock() - began) / 1e3)
     figures = _percentiles(taken)
     return {"packets": len(taken), **figures, "p50_per_event": figures["p50"]}
+
+
+def _measure_waiting(us: float, times: int) -> dict[str, float]:
+    """Percentiles of a wait of so many us, as often: how long the machine takes this process off its core."""
+    taken, clock, wait = [], time.perf_counter_ns, round(1e3 * us)
+    gc.collect()
+    for _ in range(times):
+        began = now = clock()
+        while now - began < wait:
+            now = clock()
+        taken.append((now - began) / 1e3)
+    return _percentiles(taken)
 
 
 def _timed(call: Callable[[Any], Any], packet: Any) -> float:

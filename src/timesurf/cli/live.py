@@ -278,6 +278,9 @@ def bench_latency(
     for name, row in result["packets"].items():
         figures = [row[figure] for figure in ("p50", "p99", "p99_9", "max", "p50_per_event")]
         table.add_row(name, *(f"{figure:,.1f}" for figure in figures))
+    for name, row in result["waiting"].items():
+        figures = [row[figure] for figure in ("p50", "p99", "p99_9", "max")]
+        table.add_row(f"waiting as long as {name}", *(f"{figure:,.1f}" for figure in figures), "-")
     console.print(table)
     console.print(
         f"An empty packet takes {result['empty_us']:.1f} us, the overhead of Python; "
