@@ -1,7 +1,8 @@
-"""Write the tables of README and of pages on the family, settings and robustness, and their pictures, from results.
+"""Write the tables of README and of pages on the family, settings, robustness and digits, and pictures, from results.
 
 Run: python benchmarks/senses_tables.py    after `timesurf bench senses`, `family`, `settings` and `robustness` have
-written senses.json, family.json, settings.json and robustness.json into benchmarks/results
+written senses.json, family.json, settings.json and robustness.json into benchmarks/results; `bench nmnist` with
+--simulated, with --npz and with --transfer nmnist_beyond.json, nmnist_folds.json and transfer.json; depth.py depth.json
 """
 
 import json
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from timesurf import plots
 from timesurf.bench import family, robustness, senses, settings
+from timesurf.paper import beyond
 
 ROOT = Path(__file__).parents[1]
 RESULTS, DOCS = ROOT / "benchmarks" / "results", ROOT / "docs"
@@ -161,6 +163,64 @@ def senses_parts(result):
         rows.append([NAMES.get(row["data"], row["data"]), first, spread, *others])
     first, *others = SENSES.values()
     return {"senses": table(["", first, "range", *others], rows)}
+
+
+def shown_accuracy(row):
+    """Recording accuracy with its interval, in per cent."""
+    low, high = row["interval"]
+    return f"{100 * row['recording_accuracy']:.2f} % ({100 * low:.1f} to {100 * high:.1f} %)"
+
+
+def of_seeds(row):
+    """The accuracies of networks that differ in their seed, the lowest and the highest."""
+    seeds = row.get("seeds", [])
+    return f"{100 * min(seeds):.2f} to {100 * max(seeds):.2f} % of {len(seeds)}" if seeds else "one"
+
+
+def beyond_parts(result):
+    """Rows beyond the paper in docs/table3.md, on simulated recordings."""
+    rows = [
+        [f"`{name}`", shown_accuracy(result[name]), of_seeds(result[name]), f"{100 * result[name]['kept']:.0f} %",
+         f"{result[name]['seconds']:.0f}"]
+        for name in beyond.ROWS
+        if name in result
+    ]  # fmt: skip
+    return {"beyond": table(["row", "recording accuracy (95 %)", "networks", "events kept", "training, s"], rows)}
+
+
+def folds_parts(result):
+    """Rows beyond the paper in docs/table3.md, on folds of real recordings."""
+    rows = [
+        [f"`{name}`", shown_accuracy(result[name]), f"{100 * result[name]['kept']:.0f} %"]
+        for name in beyond.ROWS
+        if name in result
+    ]
+    return {"folds": table(["row", "recording accuracy (95 %)", "events kept"], rows)}
+
+
+def transfer_parts(result):
+    """From simulated to real recordings, in docs/table3.md."""
+    rows = [{"recordings": "none"} | result["zero_shot"], *result["adapted"]]
+    lines = [
+        [str(row["recordings"]), f"{row['tested']:,}", f"{100 * row['before']:.2f} %" if "before" in row else "",
+         shown_accuracy(row), of_seeds(row)]
+        for row in rows
+    ]  # fmt: skip
+    head = ["real recordings learned from", "tested on", "before", "after (95 %)", "networks"]
+    return {"transfer": table(head, lines)}
+
+
+def depth_parts(result):
+    """One hidden layer and two, in docs/table3.md: mean over the splits that all networks were measured on."""
+    rows = result["depth"]
+    networks, data = (list(dict.fromkeys(row[name] for row in rows)) for name in ("network", "data"))
+    found = {(row["data"], row["network"], row["seed"]): row["recording_accuracy"] for row in rows}
+    lines = []
+    for name in data:
+        seeds = [s for s in range(99) if all((name, network, s) in found for network in networks)]
+        means = [f"{100 * sum(found[name, n, s] for s in seeds) / len(seeds):.1f} %" for n in networks] if seeds else []
+        lines += [[name, str(len(seeds)), *means]] if seeds else []
+    return {"depth": table(["", "splits", *networks], lines)}
 
 
 def filled(page, parts):

@@ -34,7 +34,7 @@ def test_parameters_are_kept_as_given_and_survive_clone():
     assert clone(one).get_params() == one.get_params()
     assert one.set_params(margin=1.2).margin == 1.2
     assert set(one.get_params(deep=False)) == {
-        "layers", "passes", "batch_size", "decay", "keep", "moved", "validation", "patience",
+        "layers", "passes", "batch_size", "decay", "keep", "moved", "bent", "validation", "patience",
         "if_diverged", "checkpoints", "resume",
         "alpha", "beta", "gamma", "delta", "d", "kernel", "competition", "last", "temperature",
         "start", "zeta", "margin", "sample", "decide", "calibrate", "engine", "dtype", "precision", "threads",

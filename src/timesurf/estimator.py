@@ -31,8 +31,8 @@ from timesurf.rule import Kernel, Last, PerLayer, Rule
 
 Array = NDArray[Any]
 _FITTING = (
-    "passes", "batch_size", "decay", "keep", "moved", "validation", "patience", "if_diverged", "checkpoints", "resume",
-    "start", "zeta", "margin", "sample",
+    "passes", "batch_size", "decay", "keep", "moved", "bent", "validation", "patience", "if_diverged", "checkpoints",
+    "resume", "start", "zeta", "margin", "sample",
 )  # fmt: skip
 _SECONDS = 2.0  # between two lines of `verbose`
 
@@ -62,6 +62,8 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         in a third of the passes.
     moved : tuple of int
         Pixels along each dimension: each pass moves each recording by up to so many, either way.
+    bent : int
+        How many copies of each recording, turned, scaled and sheared a little, to learn from too.
     validation, patience, if_diverged, checkpoints, resume
         How to train, see `Network.train`.
     alpha, beta, gamma, delta, d, kernel, competition, last, temperature
@@ -116,6 +118,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         decay: bool = False,
         keep: float | None = None,
         moved: tuple[int, ...] = (),
+        bent: int = 0,
         validation: float | Recordings | None = None,
         patience: int | None = None,
         if_diverged: IfDiverged = "stop",
@@ -151,6 +154,7 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.decay = decay
         self.keep = keep
         self.moved = moved
+        self.bent = bent
         self.validation = validation
         self.patience = patience
         self.if_diverged = if_diverged
@@ -226,9 +230,8 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 stacklevel=2,
             )
         if self.keep is not None and len(self.network_.stages) > 1:
-            again = {
-                name: self._fitting(name) for name in ("passes", "batch_size", "moved", "if_diverged", "validation")
-            }
+            same = ("passes", "batch_size", "moved", "bent", "if_diverged", "validation")
+            again = {name: self._fitting(name) for name in same}
             again |= {"passes": -(-again["passes"] // 3), "decay": True}
             self.network_.tighten(X, keep=self.keep, **again)
         wanted = self.network_.decides == "evidence" if self.calibrate is None else self.calibrate

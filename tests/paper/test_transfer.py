@@ -55,7 +55,9 @@ def test_each_number_of_recordings_adapts_the_same_network_and_is_tested_on_the_
     cropped, said = nmnist.cropped(real), []
     learned = nmnist.cropped(simulated[REAL:])
     how = {"preset": small(40), "progress": said.append}
-    result = transfer.run(learned, cropped, shots=(10, 20, 30), **how)
+    result = transfer.run(learned, cropped, shots=(10, 20, 30), test=learned[:12], **how)
+    assert (result["simulated"]["tested"], result["simulated"]["kept"]) == (12, 1.0)
+    assert result["simulated"]["recording_accuracy"] >= 0.8
     assert result["zero_shot"]["tested"] == REAL
     assert result["zero_shot"]["recording_accuracy"] >= 0.8  # of ten pictures; chance is 0.1
     assert [(row["recordings"], row["tested"]) for row in result["adapted"]] == [(10, 20), (20, 10)]  # 30 leave none

@@ -66,7 +66,7 @@ def displacements(by: Sequence[int], recordings: int, rng: np.random.Generator) 
     Examples
     --------
     >>> displacements((1, 0), 4, np.random.default_rng(0)).tolist()
-    [[1, 0], [0, 0], [-1, 0], [-1, 0]]
+    [[1, 0], [0, 0], [0, 0], [-1, 0]]
     """
     far = np.asarray(by, dtype=np.int64)
     drawn: Array = rng.integers(-far, far + 1, (recordings, len(far)))

@@ -43,7 +43,7 @@ def pictures() -> tuple[Array, Array]:
 
 
 def make(
-    cache: Path | None = None, *, images: int = _TRAIN, passes: int = 12, report: Report = lambda *_: None
+    cache: Path | None = None, *, images: int = _TRAIN, passes: int = 40, report: Report = lambda *_: None
 ) -> Start:
     """The model, trained if it is not in the cache yet.
 

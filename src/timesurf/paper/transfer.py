@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf import presets
+from timesurf import metrics, presets
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
 from timesurf.network import Network
@@ -36,6 +36,7 @@ def run(
     seeds: int = 1,
     shots: Sequence[int] = SHOTS,
     preset: Preset | None = None,
+    test: Recordings | None = None,
     engine: str = "cpu",
     progress: Callable[[str], None] = lambda what: None,
 ) -> dict[str, Any]:
@@ -55,6 +56,8 @@ def run(
         How many real recordings to adapt on; those that would leave none to test on are left out.
     preset : Preset, optional
         The network; None: `timesurf.presets.digits`.
+    test : Recordings, optional
+        Simulated recordings of further images, to test on as well before any adapting.
     engine : str
         What computes.
     progress : callable
@@ -63,14 +66,15 @@ def run(
     Returns
     -------
     dict
-        "zero_shot": recording accuracy on all real recordings with its 95 % interval. "adapted": one row per number of
+        "zero_shot": recording accuracy on all real recordings with its 95 % interval, and "simulated" that on `test`,
+        with the share of events kept. "adapted": one row per number of
         recordings, with the accuracy on the others "before" and after. Means over the seeds, and with several the
         accuracy of each. Settings, machine and seconds.
     """
     began = time.perf_counter()
     preset = preset or presets.digits(len(simulated))
     numbers = [n for n in shots if n < len(real)]
-    zero_shot, before, after, training = [], [], [], []
+    zero_shot, before, after, training, on_test, kept = [], [], [], [], [], []
     for own in range(seed, seed + seeds):
         progress(f"learning from {len(simulated):,} simulated recordings")
         network, start = preset.network(simulated, CLASSES, own, engine=engine), time.perf_counter()
@@ -81,6 +85,10 @@ def run(
         training.append(time.perf_counter() - start)
         learned, order = network.snapshot(), _in_turn(np.asarray(real.labels), own)
         zero_shot.append(_right(network, real))
+        if test is not None:
+            outcome = network.infer(test)
+            on_test.append(network.decide(outcome).classes == network.class_numbers(test))
+            kept.append(metrics.kept(outcome))
         for number in numbers:
             progress(f"adapting on {number} real recordings")
             few, rest = np.sort(order[:number]), np.sort(order[number:])
@@ -96,9 +104,11 @@ def run(
         "seed": seed, "seeds": seeds, "simulated": len(simulated), "real": len(real), "passes": PASSES,
         "batch_size": BATCH, "engine": engine, "preset": preset.to_dict(),
     }  # fmt: skip
+    simulated_too = {"simulated": _figures(on_test) | {"kept": float(np.mean(kept))}} if on_test else {}
     return {
-        "zero_shot": _figures(zero_shot), "adapted": rows, "settings": settings, "training_s": float(np.mean(training)),
-        "machine": machine.describe(engine), "seconds": time.perf_counter() - began,
+        "zero_shot": _figures(zero_shot), **simulated_too, "adapted": rows, "settings": settings,
+        "training_s": float(np.mean(training)), "machine": machine.describe(engine),
+        "seconds": time.perf_counter() - began,
     }  # fmt: skip
 
 

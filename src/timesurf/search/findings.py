@@ -153,7 +153,7 @@ def snippet(preset: Preset, seed: int = 0) -> str:
         Full(tau="1 us", feedback_tau="10 us"),
     ]
     classifier = Sup3rClassifier(
-        layers, passes=6, batch_size=None, decay=False, keep=None, moved=(),
+        layers, passes=6, batch_size=None, decay=False, keep=None, moved=(), bent=0,
         alpha=0.0001, beta=0.0001, gamma=0.0001, delta=5e-06, d=0.3,
         start='mean', zeta=0.1, margin=1.4, sample=20, random_state=0,
     ).fit(recordings)

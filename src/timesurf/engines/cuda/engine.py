@@ -266,7 +266,7 @@ def _moved(events: cudaevents.Events, learners: Sequence[Learner], first: int) -
     where, out = [cp.asarray(of.astype(np.int64)) for of in (start, stop)], cp.empty(len(events.entry), np.int32)
     seen = learner.recordings
     kernel = launch.compiled(moving.source(seen.field, learner.pooled, seen.polarities)).get_function("moved")
-    kernel((len(start),), (moving.THREADS,), (events.entry, *where, cp.asarray(by), out))
+    kernel((len(start),), (moving.THREADS,), (events.entry.astype(np.int32, copy=False), *where, cp.asarray(by), out))
     return replace(events, entry=out)
 
 
