@@ -233,9 +233,9 @@ def _lower_bounds() -> None:
     cutting._MOST_COUNTS = 1 << 18
     for field, polarities in _FIELDS:
         one = Recordings([[0]] * len(field), [0], [0], field=field, polarities=polarities)
-        for filtered in (transforms.refractory, transforms.denoise, transforms.hot_pixels):
+        for changed in (transforms.refractory, transforms.denoise, transforms.hot_pixels, transforms.bend):
             with suppress(TimesurfError):
-                filtered(one, 5.0)
+                changed(one, 5.0)
 
 
 def _fewer(a: Any, b: Any) -> list[Callable[[Recordings], Recordings]]:
@@ -269,6 +269,7 @@ def _others(a: Any, b: Any) -> list[Callable[[Recordings], Recordings]]:
         partial(cutting.pieces, events=whole[0], overlap=other),
         lambda r: cutting.cut(r, a, overlap=other, rest=True).recordings,
         partial(_framed, every=a, overlap=other),
+        partial(transforms.bend, turn=share, grow=other, seed=0, threads=1),  # at the end: seeds name others by number
     ]
 
 

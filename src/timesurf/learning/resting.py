@@ -104,6 +104,7 @@ def resting(stages: tuple[Stage, ...], parameters: Parameters, rule: Rule) -> in
 
     Examples
     --------
+    >>> import numpy as np
     >>> from timesurf.layers import Full, Window, stack
     >>> stages = stack([Window(3, units=2, tau=1), Full(units=2, tau=1)], (4,), 1)
     >>> parameters = Parameters.of([np.zeros((2, *s.surface_shape)) for s in stages], [np.full(2, np.inf)] * 2)

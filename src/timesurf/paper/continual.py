@@ -52,10 +52,12 @@ def run(
         Recordings per step of the shift.
     unshifted : int
         Recordings without a shift, to which the trained network adapts; event accuracy is measured before and after.
-    workers, progress
+    workers : int, optional
         As for `table1.run`.
     precision : {"float64", "float32"}
         Of online learning, see `Network`.
+    progress : callable, optional
+        As for `table1.run`.
 
     Returns
     -------

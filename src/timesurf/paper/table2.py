@@ -54,10 +54,12 @@ def run(
         How many tasks, from 2 to 5.
     recordings : int
         Recordings of each task for training, and as many for testing.
-    workers, progress
+    workers : int, optional
         As for `table1.run`.
     precision : {"float64", "float32"}
         Of online learning, see `Network`.
+    progress : callable, optional
+        As for `table1.run`.
 
     Returns
     -------
