@@ -23,6 +23,7 @@ class Case:
 
 temperatures = st.floats(0.5, 20)
 taus = st.sampled_from([1.0, 7.5, 40.0, 300.0])
+several_taus = st.lists(taus, min_size=1, max_size=4, unique=True)  # of a `Full` layer, in any order
 
 
 def strides(dimensions):
@@ -32,8 +33,11 @@ def strides(dimensions):
 
 
 @st.composite
-def networks(draw, field, most_layers=4, kinds=(Window, Tile, Full)):
-    """1 to 4 layers of these kinds; each takes what the one below emits, down to a field of no dimensions."""
+def networks(draw, field, most_layers=4, kinds=(Window, Tile, Full), several=True):
+    """1 to 4 layers of these kinds; each takes what the one below emits, down to a field of no dimensions.
+
+    A `Full` layer may have several time constants, unless told otherwise.
+    """
     layers = []
     for _ in range(draw(st.integers(1, most_layers))):
         about = {"units": draw(st.integers(1, 5)), "tau": draw(taus), "feedback_tau": draw(taus)}
@@ -45,6 +49,7 @@ def networks(draw, field, most_layers=4, kinds=(Window, Tile, Full)):
         else:
             per_class = draw(st.integers(1, 3))  # of a last layer; below it, any number of units will do
             about["units"] *= per_class
+            about["tau"] = draw(several_taus) if several and draw(st.booleans()) else about["tau"]
             layer = Full(units_per_class=per_class, **about)
         layers.append(layer)
         field = layer.output_field(field)
@@ -67,11 +72,11 @@ def streams(draw, field, polarities, most_events=60):
 
 
 @st.composite
-def cases(draw, most_layers=4, kinds=(Window, Tile, Full)):
+def cases(draw, most_layers=4, kinds=(Window, Tile, Full), several=True):
     """A network with parameters somewhere among its surfaces, thresholds that reject some, events and labels."""
     field = tuple(draw(st.lists(st.integers(1, 7), min_size=1, max_size=3)))
     polarities = draw(st.integers(1, 3))
-    stages = stack(draw(networks(field, most_layers, kinds)), field, polarities)
+    stages = stack(draw(networks(field, most_layers, kinds, several)), field, polarities)
     recordings = draw(streams(field, polarities))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     centroids, thresholds = [], []

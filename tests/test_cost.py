@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.memory import peak
@@ -84,10 +85,10 @@ def test_a_start_over_a_large_field_takes_little_more_than_its_centroids():
     assert used < 4 * sum(units.centroids.nbytes for units in network.parameters)
 
 
-@given(cases())
+@given(cases(), st.sampled_from([5.0, (5.0, 40.0)]))
 @examples(30)
-def test_a_mean_over_the_entries_that_occur_is_the_mean_surface(case):
-    full = (*case.stages, *start_on_top(case.stages[-1]))
+def test_a_mean_over_the_entries_that_occur_is_the_mean_surface(case, tau):
+    full = (*case.stages, *start_on_top(case.stages[-1], tau))
     expected = reference.surfaces(full, with_zeros(case.parameters, full), case.batch, len(full) - 1)
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(start, "_LARGE", 0)
@@ -96,10 +97,10 @@ def test_a_mean_over_the_entries_that_occur_is_the_mean_surface(case):
     np.testing.assert_allclose(found, mean, rtol=1e-9, atol=1e-12)
 
 
-def start_on_top(below):
+def start_on_top(below, tau):
     from timesurf.layers import stack
 
-    return stack([Full(units=1, tau=5.0)], below.output_field, below.units)
+    return stack([Full(units=1, tau=tau)], below.output_field, below.units)
 
 
 def with_zeros(parameters, stages):

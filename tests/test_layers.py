@@ -33,6 +33,19 @@ def test_layers_above_a_layer_without_coordinates():
     assert [stage.surface_shape for stage in stages] == [(4, 4, 1), (3,), (2,)]
 
 
+def test_one_time_constant_in_a_list_is_that_time_constant():
+    assert Full(tau=["1 ms"]) == Full(tau=1000)
+
+
+def test_several_time_constants_keep_their_order_and_give_the_surface_a_dimension():
+    layer = Full(tau=["10 ms", 40_000, "2.5 ms"])
+    (stage,) = stack([layer], (8, 4), 2, classes=3)
+    assert stage.taus == layer.tau == (10_000, 40_000, 2500)
+    assert stage.tau == stage.feedback_tau == layer.feedback_tau == 40_000  # the longest
+    assert stage.surface_shape == (8, 4, 2, 3)
+    assert str(stage) == "Full: 3 units over 8 x 4 x 2 x 3, tau 10, 40 and 2.5 ms"
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -45,6 +58,14 @@ def test_layers_above_a_layer_without_coordinates():
         (lambda: stack([Tile((3,), units=2, tau=1)], (3, 3), 1), "dimensions"),
         (lambda: stack([Full(units=2, tau=1)], (3,), 1, classes=3), "2 units for 3 classes"),
         (lambda: stack(["Window"], (3,), 1), "use Window, Tile or Full"),
+        (lambda: Full(tau=(1, "1 us")), "all must be different"),
+        (lambda: Full(tau=()), "give 1 to 16"),
+        (lambda: Full(tau=list(range(1, 18))), "give 1 to 16"),
+        (lambda: Full(tau=(1, 0)), "positive"),
+        (lambda: Full(tau=(1, (2, 3))), "tau"),
+        (lambda: Window(3, units=2, tau=(1, 2)), "only Full takes several"),
+        (lambda: Tile((3,), units=2, tau=[1]), "only Full takes several"),
+        (lambda: stack([Full(units=2, tau=list(range(1, 17)))], (2**14, 2**13), 1), "at 16 time constants"),
     ],
 )
 def test_impossible_networks_are_refused(make, message):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from timesurf.modelfile import Described
-from timesurf.times import readable
+from timesurf.times import readable_all
 
 
 def text(network: Described) -> str:
@@ -18,7 +18,7 @@ def html(network: Described) -> str:
     """The same as a table, with the names of the classes."""
     rows = "".join(
         f"<tr><td>{k}</td><td>{type(stage.layer).__name__}</td><td>{stage.units}</td>"
-        f"<td>{' x '.join(map(str, stage.surface_shape))}</td><td>{readable(stage.tau)}</td></tr>"
+        f"<td>{' x '.join(map(str, stage.surface_shape))}</td><td>{readable_all(stage.taus)}</td></tr>"
         for k, stage in enumerate(network.stages, start=1)
     )
     head = "".join(f"<th>{name}</th>" for name in ("", "layer", "units", "over", "tau"))

@@ -21,9 +21,10 @@ from typing import Any, ClassVar, Literal
 
 from timesurf.errors import SettingError
 from timesurf.events.checks import MOST_ENTRIES
-from timesurf.times import Time, readable, time_constant
+from timesurf.times import Time, readable_all, time_constant
 
 Place = tuple[int, ...]  # coordinates of an event, or sizes of a field: one number per dimension
+MOST_TAUS = 16  # time constants of one layer
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +33,28 @@ class _Centroids:
 
     _: KW_ONLY
     units: int | None = None  # centroids; None in the last layer: one per class
-    tau: Time  # decay of the surface, us
-    feedback_tau: Time | None = None  # decay of the feedback vector ftv, us; None: as tau
+    tau: Time | Sequence[Time]  # decay of the surface, us; several in `Full` alone
+    feedback_tau: Time | None = None  # decay of the feedback vector ftv, us; None: as tau, the longest of several
 
     def __post_init__(self) -> None:
         """Convert times to microseconds and sizes to integers."""
         if self.units is not None:
             object.__setattr__(self, "units", _whole(self.units, "units"))
-        object.__setattr__(self, "tau", time_constant(self.tau, "tau"))
-        feedback = self.tau if self.feedback_tau is None else self.feedback_tau
+        taus = self._times()
+        object.__setattr__(self, "tau", taus[0] if len(taus) == 1 else taus)
+        feedback = max(taus) if self.feedback_tau is None else self.feedback_tau
         object.__setattr__(self, "feedback_tau", time_constant(feedback, "feedback_tau"))
+
+    @property
+    def taus(self) -> tuple[float, ...]:
+        """The time constants of the surface in us: one, or those of a `Full` layer with several, in their order."""
+        return self.tau if isinstance(self.tau, tuple) else (self.tau,)
+
+    def _times(self) -> tuple[float, ...]:
+        """Time constants as they were given, in us."""
+        if isinstance(self.tau, tuple | list):
+            raise SettingError(f"{type(self).__name__} takes one tau, not {self.tau!r}: only Full takes several.")
+        return (time_constant(self.tau, "tau"),)  # type: ignore[arg-type]  # which refuses anything else
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +90,7 @@ class Window(_Centroids):
     overlaps: ClassVar[bool] = True  # whether neighbourhoods of different events can share some of their entries
     size: int  # side of the box, odd
     _: KW_ONLY
+    tau: Time  # decay of the surface, us
     stride: int | tuple[int, ...] | Literal["field"] = 1  # pixels per output place
 
     def __post_init__(self) -> None:
@@ -141,6 +155,8 @@ class Tile(_Centroids):
 
     overlaps: ClassVar[bool] = False
     shape: Sequence[int]  # sides of a block, one per dimension
+    _: KW_ONLY
+    tau: Time  # decay of the surface, us
 
     def __post_init__(self) -> None:
         """Convert the sides to a tuple."""
@@ -175,14 +191,19 @@ class Full(_Centroids):
 
     ts = exp(-(t - T) / tau) on the field, 0 where nothing has fired yet
 
+    With several time constants the surface has every entry at each of them, ts[x, p, s] = exp(-(t - T[x, p]) / tau_s):
+    short ones show what has just happened, long ones the context that it happened in.
+
     Unit u of the last layer votes for class u // units_per_class.
 
     Attributes
     ----------
     units : int, optional
         Centroids; None in the last layer: `units_per_class` per class.
-    tau, feedback_tau : float or str
-        As in `Window`.
+    tau : float, str or sequence of those
+        Decay of the surface as in `Window`: one time constant, or up to 16 different ones.
+    feedback_tau : float or str, optional
+        As in `Window`; None: the longest tau.
     units_per_class : int
         Of the last layer: how many looks of one class it can hold.
 
@@ -192,6 +213,8 @@ class Full(_Centroids):
     ()
     >>> stack([Full(tau="1 ms", units_per_class=3)], (64,), polarities=1, classes=4)[0].units
     12
+    >>> print(*stack([Full(tau=("40 ms", "10 ms", "2.5 ms"))], (64,), polarities=1, classes=4))
+    Full: 4 units over 64 x 1 x 3, tau 40, 10 and 2.5 ms
     """
 
     overlaps: ClassVar[bool] = False
@@ -202,6 +225,17 @@ class Full(_Centroids):
         """Convert the number of units per class to an integer."""
         _Centroids.__post_init__(self)
         object.__setattr__(self, "units_per_class", _whole(self.units_per_class, "units_per_class"))
+
+    def _times(self) -> tuple[float, ...]:
+        """Time constants as they were given, in us."""
+        if not isinstance(self.tau, tuple | list):
+            return (time_constant(self.tau, "tau"),)  # type: ignore[arg-type]  # which refuses anything else
+        if not 1 <= len(self.tau) <= MOST_TAUS:
+            raise SettingError(f"tau has {len(self.tau)} time constants: give 1 to {MOST_TAUS}.")
+        taus = tuple(time_constant(each, "tau") for each in self.tau)
+        if len(set(taus)) < len(taus):
+            raise SettingError(f"tau = {self.tau!r} has a time constant twice: all must be different.")
+        return taus
 
     def box(self, field: Place) -> Place:
         """Sides of the neighbourhood: the field itself."""
@@ -229,11 +263,21 @@ class Stage:
 
     layer: Layer
     units: int
-    tau: float
+    taus: tuple[float, ...]  # us; several in a `Full` layer alone
     feedback_tau: float
     field: Place
     polarities: int
     units_per_class: int = 1  # of the last layer
+
+    @property
+    def tau(self) -> float:
+        """The time constant; the longest of several."""
+        return max(self.taus)
+
+    @property
+    def scales(self) -> int:
+        """How many time constants every entry of the surface is shown at."""
+        return len(self.taus)
 
     @property
     def classes(self) -> int:
@@ -242,8 +286,9 @@ class Stage:
 
     @property
     def surface_shape(self) -> Place:
-        """Shape of one surface and of one centroid: the box, then the polarities."""
-        return (*self.layer.box(self.field), self.polarities)
+        """Shape of one surface and of one centroid: the box, the polarities, and the time constants if several."""
+        shape = (*self.layer.box(self.field), self.polarities)
+        return shape if self.scales == 1 else (*shape, self.scales)
 
     @property
     def output_field(self) -> Place:
@@ -253,7 +298,7 @@ class Stage:
     def __str__(self) -> str:
         name = type(self.layer).__name__
         box = " x ".join(map(str, self.surface_shape))
-        return f"{name}: {self.units} units over {box}, tau {readable(self.tau)}"
+        return f"{name}: {self.units} units over {box}, tau {readable_all(self.taus)}"
 
 
 def stack(
@@ -305,11 +350,12 @@ def stack(
             needed = "one per class" if per_class == 1 else f"units_per_class = {per_class} times the classes"
             classes_ = "its" if classes is None else classes
             raise SettingError(f"the last layer has {units} units for {classes_} classes: it needs {needed}.")
-        tau, feedback_tau = float(layer.tau), float(layer.feedback_tau or layer.tau)
-        stages.append(Stage(layer, units, tau, feedback_tau, place, polarities, per_class))
+        assert isinstance(layer.feedback_tau, float)  # a layer converts its times when it is made
+        stages.append(Stage(layer, units, layer.taus, layer.feedback_tau, place, polarities, per_class))
         for what, sides in (("a field of", place), ("a neighbourhood of", layer.box(place))):
-            if math.prod(sides) * polarities > MOST_ENTRIES:
+            if math.prod(sides) * polarities * len(layer.taus) > MOST_ENTRIES:
                 size = f"{' x '.join(map(str, sides))} with {polarities} polarities"
+                size += f" at {len(layer.taus)} time constants" if len(layer.taus) > 1 else ""
                 raise SettingError(
                     f"layer {k + 1} ({type(layer).__name__}) has {what} {size}, more than {MOST_ENTRIES:,} entries: "
                     "use a smaller field or fewer units below it."

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Sequence
 from numbers import Integral
 
 from timesurf.errors import SettingError
@@ -119,3 +120,19 @@ def readable(us: float) -> str:
         if us >= _MICROSECONDS[unit]:
             return f"{us / _MICROSECONDS[unit]:g} {unit}"
     return f"{us:g} us"
+
+
+def readable_all(times: Sequence[float]) -> str:
+    """Times one after another, with the unit once where all have the same.
+
+    Examples
+    --------
+    >>> readable_all([40_000, 10_000, 2500]), readable_all([1e6, 250]), readable_all([1.0])
+    ('40, 10 and 2.5 ms', '1 s and 250 us', '1 us')
+
+    """
+    *firsts, last = (readable(us) for us in times)
+    unit = last.split()[1]
+    if all(each.split()[1] == unit for each in firsts):
+        firsts = [each.split()[0] for each in firsts]
+    return f"{', '.join(firsts)} and {last}" if firsts else last

@@ -42,6 +42,24 @@ def test_surface_keeps_polarities_apart():
     np.testing.assert_allclose(surfaces(Full(units=1, tau=10), events)[1], [[1, E]])
 
 
+def test_surface_at_several_time_constants():
+    """Every entry at each of them, in the order given; what never fired is 0 at all."""
+    events = recordings([0, 2], [0, 10], field=(3,))
+    ts = surfaces(Full(units=1, tau=(10, 5, 20)), events)[1]
+    assert ts.shape == (3, 1, 3)
+    np.testing.assert_allclose(ts[:, 0], [[E, E**2, E**0.5], [0, 0, 0], [1, 1, 1]])
+
+
+def test_one_step_at_several_time_constants_by_hand():
+    """Two events 10 us apart: ts = (e^-1, e^-2; 1, 1), c moves by alpha dS + beta S times (ts - c)."""
+    stages = stack([Full(units=1, tau=(10, 5))], (2,), 1)
+    parameters = Parameters.of([np.zeros((1, 2, 1, 2))], [np.full(1, np.inf)])
+    reference.learn_online(stages, parameters, Rule(alpha=0.5, beta=0.25), pack(recordings([0, 1], [0, 10], (2,))))
+    first = 0.75 * np.array([[1, 1], [0, 0]])  # S = dS = 1
+    second = first + 0.25 * (np.array([[E, E**2], [1, 1]]) - first)  # S = 1, dS = 0
+    np.testing.assert_allclose(parameters[0].centroids[0, :, 0], second)
+
+
 def test_ties_go_to_the_lowest_unit():
     stages = stack([Full(units=3, tau=1)], (2,), 1)
     same = Parameters.of([np.full((3, 2, 1), 0.25)], [np.full(3, np.inf)])

@@ -20,7 +20,7 @@ NEAR = {"float32": 1e-4, "int16": 2e-2}  # of squared distances: closer units, o
 
 
 @pytest.mark.parametrize("numbers", NEAR)
-@given(case=cases())
+@given(case=cases(several=False))
 @examples(10)
 def test_same_winners_rejections_and_decisions_up_to_the_first_near_tie(numbers, case):
     ran, decided = run(network_of(case), case.recordings, numbers=numbers)

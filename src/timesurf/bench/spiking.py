@@ -206,8 +206,8 @@ def fitted(train: Recordings, chosen: Sequence[Layer], seed: int) -> SpikingNetw
     hidden, top = DIGITS
     hidden = replace(hidden, box=box, step=pooled, units=window.units)
     layers = [
-        replace(layer, tau=of.tau, trace_tau=of.tau, feedback_tau=of.tau)
-        for layer, of in zip((hidden, top), chosen, strict=True)
+        replace(layer, tau=tau, trace_tau=tau, feedback_tau=tau)
+        for layer, tau in zip((hidden, top), (max(of.taus) for of in chosen), strict=True)
     ]
     network = SpikingNetwork(layers, train.field, train.polarities, train.classes, rule=DIGITS_RULE, seed=seed)
     return network.fit(train, start="kmeans", sample=100, passes=DIGITS_PASSES, decay=True)

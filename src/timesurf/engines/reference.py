@@ -146,7 +146,7 @@ def forward(stages: Stages, parameters: Parameters, memories: list[Memory], x: P
     steps = []
     for stage, memory, units in zip(stages, memories, parameters, strict=False):
         memory.T[(*x, p)] = t  # written before the surface is read, so the event's own entry is 1
-        ts = np.exp(-(t - neighbourhood(stage, memory.T, x)) / stage.tau)
+        ts = surface(stage, memory.T, x, t)
         dist = np.sqrt(((ts - units.centroids) ** 2).reshape(stage.units, -1).sum(axis=1))
         f = int(np.argmin(dist))  # ties: the lowest index
         passed = bool(dist[f] < units.thresholds[f])
@@ -158,12 +158,20 @@ def forward(stages: Stages, parameters: Parameters, memories: list[Memory], x: P
     return steps
 
 
+def surface(stage: Stage, T: Array, x: Place, t: float) -> Array:
+    """The time surface of an event at x and t, with every entry at each time constant of the layer."""
+    age = t - neighbourhood(stage, T, x)
+    ts: Array = np.exp(-age[..., np.newaxis] / np.array(stage.taus))
+    return ts.reshape(stage.surface_shape)
+
+
 def neighbourhood(stage: Stage, T: Array, x: Place) -> Array:
     """The part of T in the neighbourhood of x; entries outside the field have never fired."""
-    cut = np.full(stage.surface_shape, -np.inf)
+    box = stage.layer.box(stage.field)
+    cut = np.full((*box, stage.polarities), -np.inf)
     corner = stage.layer.corner(x)
     low = [max(c, 0) for c in corner]
-    high = [min(c + n, size) for c, n, size in zip(corner, stage.surface_shape, stage.field, strict=False)]
+    high = [min(c + n, size) for c, n, size in zip(corner, box, stage.field, strict=False)]
     inside = tuple(slice(a - c, b - c) for a, b, c in zip(low, high, corner, strict=True))
     cut[inside] = T[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
     return cut

@@ -111,6 +111,8 @@ def plans(stages: tuple[Stage, ...], parameters: Parameters, *, learn: bool = Fa
     last = len(stages) - 1
     found = []
     for k, (stage, units) in enumerate(zip(stages, parameters, strict=True)):
+        if stage.scales > 1:
+            raise SettingError(f"Layer {k + 1} ({stage}) has several time constants: C is written for one per layer.")
         _check_inputs(k + 1, stage)
         runs = not learn and k == last and not stage.layer.overlaps and bool(np.isinf(units.thresholds).all())
         plan = _planned(k + 1, stage, running=runs)
@@ -120,7 +122,7 @@ def plans(stages: tuple[Stage, ...], parameters: Parameters, *, learn: bool = Fa
 
 
 def _planned(number: int, stage: Stage, *, running: bool) -> LayerPlan:
-    field, box, polarities = stage.field, stage.surface_shape[:-1], stage.polarities
+    field, box, polarities = stage.field, stage.layer.box(stage.field), stage.polarities
     names = COORDINATES[: len(field)]
     table = geometry(stage)
     entries = len(table.runs) * table.row

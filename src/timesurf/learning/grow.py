@@ -75,8 +75,11 @@ def tightened(network: N, recordings: Recordings, share: float, slack: float, sa
         raise SettingError(f"share = {share!r} must lie between 0 and 1, slack = {slack!r} must not be negative.")
     some = recordings[np.sort(np.random.default_rng(network.seed).permutation(len(recordings))[:sample])]
     label = np.repeat(network.class_numbers(some), some.counts)
-    each = network.stages[-1].units_per_class
-    parameters = tighten(network.parameters, network.trace(some), label, share=share, slack=slack, units_per_class=each)
+    stages = network.stages
+    parameters = tighten(
+        network.parameters, network.trace(some), label, share=share, slack=slack,
+        units_per_class=stages[-1].units_per_class, scales=[stage.scales for stage in stages],
+    )  # fmt: skip
     fewer = network.resized([len(units.thresholds) for units in parameters[:-1]], network.classes)
     fewer.parameters = parameters
     return fewer
@@ -96,8 +99,9 @@ def grow(
     """Parameters of the grown network `stages`: the old units, frozen, then the new ones."""
     grown = Parameters()
     for k, stage in enumerate(stages):
-        before, entries = old[k].centroids, stage.surface_shape
-        padding = [(0, 0)] * (before.ndim - 1) + [(0, entries[-1] - before.shape[-1])]
+        before, padding = old[k].centroids, [(0, 0)] * old[k].centroids.ndim
+        axis = polarity_axis(before, stage.scales)
+        padding[axis] = (0, stage.polarities - before.shape[axis])
         new = range(len(before), stage.units)
         centroids = np.concatenate(
             [np.pad(before, padding), first_centroids(engine, stages, k, grown, batch, rng, start, new, zeta)]
@@ -114,8 +118,20 @@ def grow(
     return grown
 
 
+def polarity_axis(centroids: Array, scales: int) -> int:
+    """The axis of a layer's centroids (units, box, polarities) that is polarities; several time constants follow it."""
+    return centroids.ndim - (1 if scales == 1 else 2)
+
+
 def tighten(
-    parameters: Parameters, trace: Trace, label: Array, *, share: float, slack: float, units_per_class: int = 1
+    parameters: Parameters,
+    trace: Trace,
+    label: Array,
+    *,
+    share: float,
+    slack: float,
+    units_per_class: int = 1,
+    scales: Sequence[int] | None = None,
 ) -> Parameters:
     """Parameters without the hidden units that do not help to classify, the other units' thresholds lowered.
 
@@ -134,6 +150,8 @@ def tighten(
         See above.
     units_per_class : int
         Of the last layer.
+    scales : sequence of int, optional
+        Time constants of each layer; None: one.
 
     Returns
     -------
@@ -156,11 +174,14 @@ def tighten(
                 tight[k].thresholds[n] = min(tight[k].thresholds[n], np.quantile(useful, share) + slack)
         if not stay[k].any():
             raise EventError(f"No unit of layer {k + 1} helps to classify these recordings: train the network first.")
-    below = [np.ones(parameters[0].centroids.shape[-1], dtype=np.bool_), *stay[:-1]]  # units below are polarities here
-    return Parameters(
-        Units(np.ascontiguousarray(units.centroids[own][..., seen]), units.thresholds[own], units.frozen[own])
-        for units, own, seen in zip(tight, stay, below, strict=True)
-    )
+    fewer = Parameters()
+    for k, (units, own) in enumerate(zip(tight, stay, strict=True)):
+        centroids = units.centroids[own]
+        if k:  # units below are polarities here
+            axis = polarity_axis(centroids, scales[k] if scales else 1)
+            centroids = np.compress(stay[k - 1], centroids, axis=axis)
+        fewer.append(Units(np.ascontiguousarray(centroids), units.thresholds[own], units.frozen[own]))
+    return fewer
 
 
 def without(network: N, name: Any) -> N:

@@ -248,12 +248,13 @@ def _mean_of_used(engine: Engine, stages: Sequence[Stage], below: Parameters, ba
             place = below_it.layer.output(place)  # type: ignore[arg-type, assignment]  # works on arrays as on numbers
     mean = np.zeros(stage.surface_shape)
     if arrives.any():
-        entry = np.ravel_multi_index(tuple(v[arrives] for v in (*place, p)), stage.surface_shape)
+        entry = np.ravel_multi_index(tuple(v[arrives] for v in (*place, p)), (*stage.field, stage.polarities))
         used, entry = np.unique(entry, return_inverse=True)
         offsets = np.concatenate([[0], np.cumsum(arrives)])[batch.offsets]
         some = Batch(entry.astype(np.int32), batch.t[arrives], offsets, batch.label)
         narrow = replace(stage, field=(len(used),), polarities=1)
-        mean.reshape(-1)[used] = _mean_of_all(engine, [narrow], Parameters(), some).ravel()
+        found = _mean_of_all(engine, [narrow], Parameters(), some)
+        mean.reshape(-1, stage.scales)[used] = found.reshape(-1, stage.scales)
     return mean
 
 

@@ -135,6 +135,8 @@ class View:
     def _pictures(self, k: int) -> list[list[int]]:
         """Centroids over a plane as bytes, summed over polarities; none where they are large or of another shape."""
         centroids = self.network.parameters[k].centroids
+        if self.network.stages[k].scales > 1:
+            centroids = centroids.sum(axis=-1)
         if k > 0 or centroids.ndim != 4 or centroids[0].size > 4096 or len(centroids) > 256:
             return []
         flat = centroids.sum(axis=-1)

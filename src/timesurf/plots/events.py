@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timesurf.engines.reference import neighbourhood
+from timesurf.engines.reference import surface as surface_of
 from timesurf.errors import EventError
 from timesurf.events import Recordings, axis_name
 from timesurf.inference import layer_number
 from timesurf.network import Network
 from timesurf.plots import style
 from timesurf.plots.checks import one
-from timesurf.plots.network import draw
+from timesurf.plots.network import draw, surface_at_once
 from timesurf.plots.style import Array
 
 if TYPE_CHECKING:
@@ -114,7 +114,10 @@ def surface(network: Network, recording: Recordings, event: int, layer: int = 0,
 
 
 def _surface(network: Network, recording: Recordings, event: int, k: int) -> Array:
-    """The surface exp(-(t - T) / tau) around one event; T are the latest times of the layer's inputs up to it."""
+    """The surface exp(-(t - T) / tau) around one event, the mean over time constants if there are several.
+
+    T are the latest times of the layer's inputs up to it.
+    """
     stage, place = network.stages[k], event
     if k:
         passed = network.trace(recording).passed
@@ -125,8 +128,7 @@ def _surface(network: Network, recording: Recordings, event: int, k: int) -> Arr
     before = slice(place + 1)
     np.maximum.at(T, (*(x[before] for x in recording.coords), recording.p[before]), recording.t[before])
     x = tuple(int(v[place]) for v in recording.coords)
-    ts: Array = np.exp((neighbourhood(stage, T, x) - recording.t[place]) / stage.tau)
-    return ts
+    return surface_at_once(stage, surface_of(stage, T, x, float(recording.t[place])))
 
 
 def _event_number(recording: Recordings, event: int) -> int:

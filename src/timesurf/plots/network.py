@@ -9,7 +9,7 @@ import numpy as np
 
 from timesurf.display import unit_names
 from timesurf.inference import layer_number
-from timesurf.layers import Full, Tile, Window
+from timesurf.layers import Full, Stage, Tile, Window
 from timesurf.network import Network
 from timesurf.plots import style
 from timesurf.plots.style import Array
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 _GAP = 0.22  # inches between small images, for their names
 _SIDE_BY_SIDE = 4  # polarities at most; of more, only the largest value at each place is shown
+
+
+def surface_at_once(stage: Stage, values: Array) -> Array:
+    """Surfaces or centroids (..., box, polarities): the mean over the layer's time constants, if it has several."""
+    mean: Array = values.mean(axis=-1) if stage.scales > 1 else values
+    return mean
 
 
 def picture(values: Array) -> Array:
@@ -62,7 +68,7 @@ def draw(ax: Axes, values: Array, most: float = 1) -> Axes:
 
 def centroid(ax: Axes, network: Network, layer: int, unit: int) -> Axes:
     """Draw one centroid as an image: x to the right, y down; further dimensions and polarities side by side."""
-    return draw(ax, network.parameters[layer].centroids[unit])
+    return draw(ax, surface_at_once(network.stages[layer], network.parameters[layer].centroids[unit]))
 
 
 def centroids(network: Network, layer: int = 0, *, back_to_pixels: bool = False, ax: Axes | None = None) -> Axes:
@@ -84,7 +90,8 @@ def centroids(network: Network, layer: int = 0, *, back_to_pixels: bool = False,
 
     """
     k = layer_number(network.stages, layer)
-    every = pixels(network, k) if back_to_pixels else network.parameters[k].centroids
+    own = surface_at_once(network.stages[k], network.parameters[k].centroids)
+    every = pixels(network, k) if back_to_pixels else own
     most = max(float(every.max()), 1e-12)
     rows, columns, width, height = _grid(len(every), picture(every[0]).shape)
     ax = style.given(ax, (max(columns * (width + _GAP), 2.4), rows * (height + _GAP) + 0.4))
@@ -108,7 +115,7 @@ def _grid(units: int, shape: tuple[int, ...]) -> tuple[int, int, float, float]:
 
 def pixels(network: Network, layer: int) -> Array:
     """What each unit of a layer responds to, in pixels (units, box, polarities): weighted sums of lower centroids."""
-    image = network.parameters[0].centroids
+    image = surface_at_once(network.stages[0], network.parameters[0].centroids)
     step = np.ones(len(network.field), dtype=int)  # pixels from one place of a layer's input to the next
     margin = np.zeros(len(network.field), dtype=int)  # pixels by which the image of place 0 extends before pixel 0
     for k in range(1, layer + 1):
@@ -117,7 +124,8 @@ def pixels(network: Network, layer: int) -> Array:
             margin = margin + step * (below.size // 2)
         if isinstance(below, Tile):
             step = step * np.array(below.shape)
-        image = _placed(np.maximum(network.parameters[k].centroids, 0), image, step)
+        centroids = surface_at_once(network.stages[k], network.parameters[k].centroids)
+        image = _placed(np.maximum(centroids, 0), image, step)
         if isinstance(above, Full) and not isinstance(below, Full):
             inside = (slice(a, a + size) for a, size in zip(margin, network.field, strict=True))
             image = image[(slice(None), *inside)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from timesurf.display import unit_names
 from timesurf.layers import Stage
-from timesurf.plots.network import picture, pixels
+from timesurf.plots.network import picture, pixels, surface_at_once
 from timesurf.report import pictures
 from timesurf.report.findings import Findings, Use, uses
 from timesurf.report.markup import Html, count, figure, joined, left_out, percent, tag
@@ -30,7 +30,7 @@ def features(found: Findings) -> Html:
 
 def _first_layer(found: Findings) -> Html:
     """Layer 1, whose units can be selected."""
-    centroids = found.network.parameters[0].centroids
+    centroids = surface_at_once(found.network.stages[0], found.network.parameters[0].centroids)
     shown = centroids[:_UNITS]
     most = float(shown.max(initial=0))
     names = _unit_names(found, 0)
@@ -114,7 +114,7 @@ def _upper_layer(found: Findings, k: int) -> Html:
 
 def _can_be_drawn(stages: Sequence[Stage], k: int) -> bool:
     """Whether units of a layer can be drawn as images of pixels."""
-    small = all(math.prod(stage.surface_shape[:-1]) <= _PLACES for stage in stages[: k + 1])
+    small = all(math.prod(stage.layer.box(stage.field)) <= _PLACES for stage in stages[: k + 1])
     return small and len(stages[0].field) in (1, 2)
 
 

@@ -191,8 +191,10 @@ def _layer(layer: Layer) -> str:
     return f"{kind}({', '.join([*first, rest])})"
 
 
-def _time(us: float) -> _Code:
+def _time(us: float | tuple[float, ...]) -> _Code:
     """With its unit, where that is exactly the same time."""
+    if isinstance(us, tuple):
+        return _Code(f"({', '.join(map(_time, us))})")
     return _Code(f'"{readable(us)}"') if microseconds(readable(us)) == us else _Code(us)
 
 

@@ -174,7 +174,7 @@ def _check(preset: Preset) -> None:
 def around(preset: Preset) -> dict[str, Options]:
     """Options of every setting whose value in the preset gives a range."""
     depth = len(preset.layers)
-    names = [f"tau{k + 1}" for k in range(depth)]
+    names = [f"tau{k + 1}" for k, layer in enumerate(preset.layers) if len(layer.taus) == 1]
     names += [f"feedback_tau{k + 1}" for k in range(min(1, depth - 1), depth)]  # layer k learns from that of k + 1
     names += [f"units{k + 1}" for k in range(depth - 1)]
     for rate in RATES:
@@ -205,6 +205,8 @@ def setting(preset: Preset, name: str) -> Any:
     """
     kind, number = _split(name)
     if kind in _OF_LAYERS and number is not None and number < len(preset.layers):
+        if kind == "tau" and len(preset.layers[number].taus) > 1:
+            raise SettingError(f"{name} is several time constants, and a search tries one number per setting.")
         return getattr(preset.layers[number], kind)
     if kind in RATES:
         value = getattr(preset.rule, kind)

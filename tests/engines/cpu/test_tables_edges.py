@@ -298,7 +298,8 @@ def test_settings_are_paces_and_rates_of_every_layer():
     assert [found.rates[name].tolist() for name in ("alpha", "beta", "gamma", "delta", "d")] == [
         [1, 2, 3], [4] * 3, [5] * 3, [6] * 3, [0.5] * 3,
     ]  # fmt: skip
-    assert found[2:] == (False, False, True, 7.0)
+    assert found[2:6] == (False, False, True, 7.0)
+    assert found.slopes.tolist() == [[-1 / 10], [-1 / 20], [-1 / 5]]
     assert Settings.of(STAGES, Rule())[2:5] == (True, True, False)
 
 

@@ -27,7 +27,7 @@ LAYERS = [
 
 
 def placed(layer, field, polarities=2):
-    return Stage(layer, layer.units, 1.0, 1.0, field, polarities)
+    return Stage(layer, layer.units, (1.0,), 1.0, field, polarities)
 
 
 @pytest.mark.parametrize(("layer", "field"), LAYERS, ids=lambda of: str(of)[:20])

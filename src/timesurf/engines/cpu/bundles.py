@@ -41,11 +41,15 @@ class Settings(NamedTuple):
     competition: bool
     by_delta: bool  # whether the last layer learns by the delta rule from recordings with a label
     temperature: float  # of the delta rule's shares
+    slopes: Array  # (layers, time constants) -1/tau_s, per us; 0 beyond a layer's last
 
     @classmethod
     def of(cls, stages: tuple[Stage, ...], rule: Rule, dtype: Any = np.float64) -> Settings:
         """Those of a network and a rule."""
         pace = -1 / np.array([(stage.tau, stage.feedback_tau) for stage in stages], dtype=dtype)
+        slopes = np.zeros((len(stages), max(stage.scales for stage in stages)), dtype)
+        for row, stage in zip(slopes, stages, strict=True):
+            row[: stage.scales] = -1 / np.array(stage.taus, dtype=dtype)
         return cls(
             _records(pace, ("surface", "feedback")),
             _records(rule.per_layer(len(stages)), RATES),
@@ -53,6 +57,7 @@ class Settings(NamedTuple):
             rule.competition,
             rule.last == "delta",
             rule.temperature,
+            slopes,
         )
 
 

@@ -113,9 +113,12 @@ class Weights(NamedTuple):
 
 
 def fits(stages: Stages) -> bool:
-    """Whether all layers of a network are small."""
+    """Whether all layers of a network are small, with one time constant each."""
     return all(
-        not stage.layer.overlaps and np.prod(stage.surface_shape) <= ENTRIES and stage.units <= UNITS
+        not stage.layer.overlaps
+        and stage.scales == 1
+        and np.prod(stage.surface_shape) <= ENTRIES
+        and stage.units <= UNITS
         for stage in stages
     )
 

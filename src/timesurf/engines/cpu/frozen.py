@@ -9,6 +9,8 @@ through it in blocks.
   event, so its dot product with each centroid is updated: dot = dot exp(-dt/tau) + (1 - v) c[e], where v is what the
   event's entry e had decayed to. This costs O(units) per event, however large the field.
 
+A layer with several time constants has a dot product for each of them, see `engines/cpu/scales.py`.
+
 Times grow from recording to recording by more than anything takes to decay, so contexts are never cleared.
 """
 
@@ -22,8 +24,9 @@ import numpy as np
 from timesurf.engines.cpu import steps
 from timesurf.engines.cpu.batch_rule import limit, look_back, teach, teach_all
 from timesurf.engines.cpu.layout import RUNNING, WRITTEN
+from timesurf.engines.cpu.scales import look_back_at_scales, running_at_scales
 from timesurf.engines.cpu.shares import add_evidence
-from timesurf.engines.cpu.steps import compiled
+from timesurf.engines.cpu.steps import compiled, largest
 from timesurf.engines.cpu.vector import FAR, LANE, VECTOR, copy_lane, decayed, elapsed, prefetch
 from timesurf.engines.data import Array
 
@@ -51,6 +54,7 @@ class Block(NamedTuple):
     square: Array  # ||ts||^2
     fade: Array  # two decays
     own_fade: Array
+    fades: Array  # (2 x time constants, events) the two decays of a layer with several
     S: Array  # of the block's output events
     dS: Array
     chain: Array  # which of a layer's inputs became each output event
@@ -66,9 +70,9 @@ class Log(NamedTuple):
     block: Array  # in which block
     time: Array
     winner: Array
-    fresh: Array  # 1 - v
+    fresh: Array  # 1 - v; of layers with several time constants, the time since the entry was last set
     gain: Array  # 0 where the event taught nothing
-    later: Array  # R of every block and unit
+    later: Array  # R of every block and unit, as `Layer.dots0`
     gains: Array  # (longest recording, lanes) of all units of a last layer that learns by the delta rule
 
 
@@ -124,8 +128,10 @@ def run(
                     break
                 if layout.layers[k].way == WRITTEN:
                     written(k, n, tracing or weights.limited[k], layout, settings, weights, memory, block)
-                else:
+                elif layout.layers[k].scales == 1:
                     running(k, n, logged[k], layout, settings, weights, memory, block, log)
+                else:
+                    running_at_scales(k, n, logged[k], layout, settings, weights, memory, block, log)
                 number[k + 1] = select(k, n, layout, weights, block)
                 counts.kept[r, k] += number[k + 1]
             for i in range(number[layers]):
@@ -152,8 +158,12 @@ def run(
                 for k in range(layers):
                     logged[k] += number[k]
         for k in range(layers):
-            if learns[k] and layout.layers[k].way == RUNNING:
+            if not learns[k] or layout.layers[k].way != RUNNING:
+                continue
+            if layout.layers[k].scales == 1:
                 look_back(k, logged[k], by_delta and k == layers - 1, layout, settings, memory, log, sums)
+            else:
+                look_back_at_scales(k, logged[k], by_delta and k == layers - 1, layout, settings, memory, log, sums)
 
 
 @compiled
@@ -286,17 +296,6 @@ def running(k, n, logged, layout, settings, weights, memory, block, log):
         fired[i] = f
         squares[i] = square
         apart[i] = sqrt(max(square - F(2) * best, F(0)))
-
-
-@compiled
-def largest(score, units):
-    """The unit with the largest score, the lowest of equals; without a branch, which could not be predicted."""
-    f, best = 0, score[0]
-    for u in range(1, units):
-        more = score[u] > best
-        f = u if more else f
-        best = score[u] if more else best
-    return f, best
 
 
 @compiled

@@ -56,7 +56,7 @@ def geometry(stage: Stage) -> Geometry:
     """
     field, polarities = stage.field, stage.polarities
     x = np.indices(field).reshape(len(field), math.prod(field))  # coordinates of every location
-    box = stage.surface_shape[:-1]
+    box = stage.layer.box(field)
     corner = _each(stage.layer.corner, x)
     out = flat(_each(stage.layer.output, x), stage.output_field)
     if stage.layer.overlaps:

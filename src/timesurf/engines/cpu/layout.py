@@ -38,20 +38,21 @@ class Layer(NamedTuple):
     way: int  # RUNNING, WRITTEN or HELD
     units: int
     lanes: int  # units, rounded up to whole vectors
-    entries: int  # of a surface
+    entries: int  # of a surface: inputs x time constants, these innermost
     vectors: int  # that hold these entries
     polarities: int
     rows: int  # a surface is so many runs of its context ...
     row: int  # ... each so long
     blocks: int  # neighbourhoods with a state of their own; 1 where neighbourhoods overlap
+    scales: int  # time constants that a surface has every input at; several in `Full` layers, which have one block
     # where the layer's part begins, of arrays with
     location0: int  # one value per input location
     run0: int  # one value per run
-    context0: int  # one value per input
+    context0: int  # inputs x time constants; of what an input has once, such as its last time, the first are used
     unit0: int  # one value per lane
     centroid0: int  # entries x lanes: units innermost
-    dots0: int  # blocks x lanes
-    block0: int  # one value per block
+    dots0: int  # blocks x time constants x lanes
+    block0: int  # one value per block and time constant
     update0: int  # what learning adds to: lanes x padded entries; in RUNNING layers as `centroid0`
     feedback0: int  # output locations x units
     place0: int  # one value per output location
@@ -124,8 +125,8 @@ def _online_way(stage: Stage) -> int:
     """Dot products follow moving centroids only where one block is the whole field."""
     if stage.layer.overlaps:
         return WRITTEN
-    whole = stage.surface_shape[:-1] == stage.field and not stage.output_field
-    return RUNNING if whole and math.prod(stage.surface_shape) > SMALL else HELD
+    whole = stage.layer.box(stage.field) == stage.field and not stage.output_field
+    return RUNNING if whole and (math.prod(stage.surface_shape) > SMALL or stage.scales > 1) else HELD
 
 
 @lru_cache(maxsize=64)
@@ -150,18 +151,18 @@ def _plan(stages: Stages, ways: tuple[int, ...]) -> Plan:
 
 def _layer(stage: Stage, way: int, table: Geometry, events: int) -> tuple[tuple[int, ...], dict[str, int]]:
     """Sizes of a layer, in the order of `Layer`, and the length of its part of each array."""
-    rows, entries = len(table.runs), len(table.runs) * table.row
+    rows, entries, scales = len(table.runs), len(table.runs) * table.row * stage.scales, stage.scales
     lanes, vectors = -(-stage.units // LANE) * LANE, -(-entries // VECTOR)
     blocks, places = int(table.block.max()) + 1, math.prod(stage.output_field)
     surfaces = {RUNNING: 0, WRITTEN: events * entries + VECTOR, HELD: blocks * vectors * VECTOR}
-    return (way, stage.units, lanes, entries, vectors, stage.polarities, rows, table.row, blocks), {
+    return (way, stage.units, lanes, entries, vectors, stage.polarities, rows, table.row, blocks, scales), {
         "location0": len(table.own),
         "run0": rows,
-        "context0": table.context + VECTOR,
+        "context0": table.context * scales + VECTOR,
         "unit0": lanes,
         "centroid0": -(-entries * lanes // VECTOR) * VECTOR,  # every row in as few cache lines as possible
-        "dots0": blocks * lanes if way == RUNNING else 0,
-        "block0": 0 if way == WRITTEN else blocks,
+        "dots0": blocks * scales * lanes if way == RUNNING else 0,
+        "block0": 0 if way == WRITTEN else blocks * scales,
         "update0": (entries if way == RUNNING else vectors * VECTOR) * lanes,
         "feedback0": places * stage.units,
         "place0": places,

@@ -82,9 +82,9 @@ def run(
                     step.surface[k] = surface
                     f = compare(layer, surface, weights, step)
                 elif learn:
-                    f = follow(layer, k, pace, now, location, p, layout, weights, lazy, memory, step)
+                    f = follow(layer, k, settings, now, location, p, layout, weights, lazy, memory, step)
                 else:
-                    f = follow_at_rest(layer, pace, now, location, p, layout, weights, memory, step)
+                    f = follow_at_rest(layer, k, settings, now, location, p, layout, weights, lazy, memory, step)
                 if not step.dist[layer.unit0 + f] < weights.thresholds[layer.unit0 + f]:
                     break
                 location = layout.out[layer.location0 + location]
@@ -126,7 +126,7 @@ def run(
                 elif layer.way != RUNNING:
                     approach(layer, f, step.surface[k], gain, weights, step)
                 else:
-                    drift(layer, k, settings.pace[k], f, gain, now, weights, lazy, memory)
+                    drift(layer, k, settings, f, gain, now, weights, lazy, memory)
                 adjust(layer, rates, f, S, dS, settings, weights, step)
         if offsets[r + 1] > offsets[r]:
             base += t[offsets[r + 1] - 1] + gap
@@ -150,7 +150,7 @@ def look_ahead(first, many, base, events, layout, settings, state, view):
         for b in range(many):
             location = layout.out[layer.location0 + np.int64(events.entry[first + b]) // layer.polarities]
             e = layout.own[above.location0 + location] + view.closest[b]
-            prefetch(state.weights.centroids, above.update0 + e * above.lanes)
+            prefetch(state.weights.centroids, above.update0 + e * above.scales * above.lanes)
             prefetch(state.memory.context, above.context0 + e)
 
 
@@ -230,7 +230,7 @@ def move_all(layer, k, f, label, now, layout, settings, weights, lazy, memory, s
         if layer.way != RUNNING:
             approach(layer, u, step.surface[k], gain, weights, step)
         else:
-            drift(layer, k, settings.pace[k], u, gain, now, weights, lazy, memory)
+            drift(layer, k, settings, u, gain, now, weights, lazy, memory)
 
 
 @inlined

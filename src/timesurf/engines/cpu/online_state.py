@@ -40,6 +40,22 @@ class Lazy(NamedTuple):
     lives: Array  # (layers,) how many entries are live
 
 
+class LazyAtScales(NamedTuple):
+    """As `Lazy`, of a network that has a layer with several time constants."""
+
+    scale: Array
+    moved: Array
+    noted: Array
+    amplitude: Array
+    live: Array
+    is_live: Array
+    t0: Array
+    lives: Array
+    moved_at: Array  # H of every unit at every time constant: as `Layer.dots0`
+    t0_at: Array  # (layers, time constants)
+    lives_at: Array  # (layers, time constants)
+
+
 class Step(NamedTuple):
     """The current event."""
 
@@ -70,7 +86,7 @@ class State(NamedTuple):
     """All that the kernel changes."""
 
     weights: Weights
-    lazy: Lazy
+    lazy: Lazy | LazyAtScales
     memory: Memory
     step: Step
 
@@ -99,6 +115,7 @@ class State32(NamedTuple):
 def begin32(plan: Plan, parameters: Parameters) -> State32:
     """These parameters, and an empty memory, for the kernel with distances in float32."""
     weights, lazy, memory, step = begin(plan, parameters, np.float32)
+    assert isinstance(lazy, Lazy)  # `online_kernel` leaves several time constants to float64
     copies = Copies(
         v=zeros(plan.total.update0 + VECTOR, np.float32),
         scale=np.ones(plan.total.unit0, np.float32),
@@ -139,7 +156,7 @@ def begin(plan: Plan, parameters: Parameters, dtype: Any = np.float64) -> State:
         plan.units(k, weights.frozen)[:] = learned.frozen
         plan.units(k, weights.thresholds)[:] = learned.thresholds
         weights.norms[layer.unit0 :][: layer.lanes] = np.einsum("ue,ue->u", rows, rows)
-    lazy = Lazy(
+    lazy: Lazy | LazyAtScales = Lazy(
         scale=np.ones(units),
         moved=np.zeros(units),
         noted=np.zeros(steps),
@@ -149,6 +166,10 @@ def begin(plan: Plan, parameters: Parameters, dtype: Any = np.float64) -> State:
         t0=np.zeros(layers, np.int64),
         lives=np.zeros(layers, np.int64),
     )
+    scales = max(layer.scales for layer in plan.layers)
+    if scales > 1:
+        times, lives = np.zeros((layers, scales), np.int64), np.zeros((layers, scales), np.int64)
+        lazy = LazyAtScales(*lazy, np.zeros(total.dots0), times, lives)
     step = Step(
         ts=zeros(total.surface0 + VECTOR, dtype),
         dist=np.zeros(units, dtype),

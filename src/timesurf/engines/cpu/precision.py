@@ -25,7 +25,14 @@ _SMALL = Online(written_plan, compact.begin, compact.run, compact.finish, packet
 
 
 def online_kernel(precision: str, stages: Stages) -> Online:
-    """The kernel for a network in this precision."""
-    if precision == "float64":
+    """The kernel for a network in this precision; in float64 if a layer has several time constants.
+
+    Examples
+    --------
+    >>> from timesurf.layers import Full, stack
+    >>> online_kernel("float32", stack([Full(units=2, tau=(1, 2))], (3,), 1)) is _FLOAT64
+    True
+    """
+    if precision == "float64" or any(stage.scales > 1 for stage in stages):
         return _FLOAT64
     return _SMALL if compact.fits(stages) else _FLOAT32

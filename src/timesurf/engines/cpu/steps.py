@@ -5,17 +5,31 @@ Every kernel of this engine inlines these functions, so that each equation is wr
 
 from __future__ import annotations
 
+from typing import Any
+
 from timesurf.engines.cpu.vector import FASTMATH
 from timesurf.rule import SLACK
 from timesurf.storage.kernels import njit
 
 compiled = njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False)
 # A call that is not inlined counts references to each of its arrays: one such call per event halves the speed.
-inlined = njit(nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False, forceinline=True)
+INLINED: Any = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy", "boundscheck": False, "forceinline": True}
+inlined = njit(**INLINED)
 
 # Kernels that allocate nothing need no reference counts: without numba's runtime they have none, wherever they are.
 bare = njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False, _nrt=False)
 bare_inlined = njit(nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False, forceinline=True, _nrt=False)
+
+
+@compiled
+def largest(score, units):
+    """The unit with the largest score, the lowest of equals; without a branch, which could not be predicted."""
+    f, best = 0, score[0]
+    for u in range(1, units):
+        more = score[u] > best
+        f = u if more else f
+        best = score[u] if more else best
+    return f, best
 
 
 @inlined

@@ -102,6 +102,7 @@ def zeros(shape: Any, dtype: Any) -> Array:
 def _make(plan: Plan, dtype: Any, time: Any, longest: int, new: New, *, by_delta: bool) -> Workspace:
     """With arrays from `new`."""
     layers, total, top = len(plan.layers), plan.total, plan.layers[-1]
+    scales = max(layer.scales for layer in plan.layers)
     arriving, inside, logged = (layers + 1, plan.events), (layers, plan.events), (layers, longest)
     block = frozen.Block(
         location=new(arriving, time),
@@ -113,6 +114,7 @@ def _make(plan: Plan, dtype: Any, time: Any, longest: int, new: New, *, by_delta
         square=new(inside, dtype),
         fade=new(inside, dtype),
         own_fade=new(inside, dtype),
+        fades=new((2 * scales if scales > 1 else 0, plan.events), dtype),
         S=new(inside, np.float64),
         dS=new(inside, np.float64),
         chain=new(inside, time),

@@ -172,7 +172,8 @@ def play(
             depth = 0
             for k in range(layers):
                 layer = layout.layers[k]
-                f, closest = look(layer, now, location, p, layout, tau[k, 0], state, weights.centroids)
+                slopes = settings.slopes[k]
+                f, closest = look(layer, now, location, p, layout, tau[k, 0], slopes, state, weights.centroids)
                 if k == layers - 1 and len(seen) > 0:
                     seen[arrived] = state.ts[layer.surface0 : layer.surface0 + layer.entries]
                     arrived += 1
@@ -226,15 +227,20 @@ def play(
 
 
 @plain
-def look(layer, now, location, p, layout, tau, state, centroids):
+def look(layer, now, location, p, layout, tau, slopes, state, centroids):
     """Write the event into a layer, read its surface, find the closest unit: (unit, distance)."""
     entries, row, context0, surface0 = layer.entries, layer.row, layer.context0, layer.surface0
     context, ts, dist = state.context, state.ts, state.dist
     context[context0 + layout.own[layer.location0 + location] + p] = now
     for q in range(layer.rows):
         begin = context0 + layout.start[layer.location0 + location] + layout.runs[layer.run0 + q]
+        if layer.scales == 1:
+            for j in range(row):
+                ts[surface0 + q * row + j] = exp(-(now - context[begin + j]) / tau)
+            continue
         for j in range(row):
-            ts[surface0 + q * row + j] = exp(-(now - context[begin + j]) / tau)
+            for s in range(layer.scales):
+                ts[surface0 + (q * row + j) * layer.scales + s] = exp((now - context[begin + j]) * slopes[s])
     f, closest = 0, np.inf
     for n in range(layer.units):
         c = layer.update0 + n * layer.vectors * VECTOR

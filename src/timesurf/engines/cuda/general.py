@@ -98,9 +98,14 @@ def refusal(stages: Stages) -> str:
     Examples
     --------
     >>> from timesurf.layers import Full, Tile, stack
+    >>> refusal(stack([Full(units=2, tau=(1, 2))], (3,), 1))
+    'Layer 1 has several time constants in one layer, for which there are no GPU kernels.'
     >>> refusal(stack([Tile((200, 200), units=2, tau=1), Full(units=2, tau=1)], (400, 400), 1))
     'The neighbourhoods of this network hold 40,008 entries, and the GPU kernels have room for 5,376.'
     """
+    for k, stage in enumerate(stages, start=1):
+        if stage.scales > 1:
+            return f"Layer {k} has several time constants in one layer, for which there are no GPU kernels."
     try:
         for stage in stages:
             layout(stage)
