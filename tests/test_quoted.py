@@ -32,6 +32,11 @@ PLACES = {  # result file: {where the figure is in it: (how it is printed, the p
         "adapting.steps.last.worst": ("{:.2%}", [README, "continual"]),
         "ablated.steps.last": ("{:.2%}", [README, "continual", "tables"]),
     },
+    "continual_three": {"adapting.steps.last": ("{:.2%}", ["continual"])},
+    "continual_float32": {
+        "adapting.steps.last": ("{:.2%}", ["continual"]),
+        "adapting.steps.last.worst": ("{:.2%}", ["continual"]),
+    },
     "incremental_2": {
         "task1": ("{:.2%}", ["continual", "spiking"]),
         "task2": ("{:.2%}", ["continual", "spiking"]),
