@@ -141,3 +141,37 @@ def test_a_probe_finds_what_separates_classes_and_nothing_in_noise():
 def test_better_means_by_two_standard_errors(mine, better):
     assert clearly_better(mine, 0.5, 100) is better
     assert math.isclose(2 * (0.5 * 0.5 / 100) ** 0.5, 0.1)
+
+
+def in_order(recordings=24, events=6000, seed=0):
+    """Two classes show the same two places equally often: one first, then the other. All others are noise."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(recordings) % 2
+    x = rng.integers(0, 8, (recordings, events))
+    for r, c in enumerate(labels):
+        shown = np.where(np.arange(events) < events // 2, 2 if c else 6, 6 if c else 2)
+        x[r] = np.where(rng.random(events) < 0.3, shown, x[r])
+    t = np.tile(np.arange(events) * 50, recordings)
+    return Recordings([x.ravel()], t, np.zeros_like(t), np.arange(recordings + 1) * events, field=(8,), labels=labels)
+
+
+def test_where_inputs_fire_often_the_last_layer_sees_what_is_and_what_was():
+    train, test = in_order(), in_order(seed=1)
+    network = Network.for_data(train, seed=0).fit(train, passes=4)
+    long, short = network.layers[-1].tau
+    assert long == pytest.approx(16 * short)
+    assert network.layers[-1].units_per_class == 1
+    assert network.evaluate(test)["recording_accuracy"] == 1.0
+
+
+def test_inputs_that_fire_seldom_get_one_time_constant():
+    assert isinstance(law(flashes((20, 20)), seed=0).layers[-1].tau, float)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_hidden_time_constant_is_doubled_where_the_probe_says_so(seed):
+    data = flashes((20, 20), seed=seed)
+    found = law(data, seed=0)
+    rest = np.median(intervals(data.entries(), data.t, data.counts))
+    doubled = "less with the longer" in next(line for line in found.why if line.startswith("hidden layer"))
+    assert found.layers[0].tau == pytest.approx((8 if doubled else 4) * rest)

@@ -6,18 +6,18 @@ Times are multiples of the rhythm of the recordings, sizes follow from their fie
 
     own interval      median time between two events of the same pixel (or channel) and polarity
     window            a quarter of the field, odd, from 5 to 9 pixels (in one dimension up to 65)
-    tau               4 x own interval: an edge and its wake, not the whole past
+    tau               4 x own interval: an edge and its wake, not the whole past; twice that, if a probe errs less
     places            about 16 per dimension in 1-D, 12 in 2-D, 6 in 3-D: stride = field / places
     coarser strides   a third of the places, or none (stride="field"), only if a probe is clearly better with them
-    tau of the last   1/8 of a recording, at most 16 x the mean interval of the layer's own entries; 1/4 or 1/16 of
-                      that, if a probe errs clearly less with it
-    units per class   3 where each entry of the last layer fires several times in a recording: moments differ then;
-                      else, and where all places are one, 1
+    tau of the last   1/8 of a recording, at most 16 x the mean interval of the layer's own entries. Where each entry
+                      fires several times in a recording, two side by side, 4 times and 1/4 of that: it was active
+                      just now, or long ago, which one cannot say. 1/4 or 1/16 alone, if a probe errs clearly less
+    units per class   3 where entries fire so often and there is one time constant, since moments differ then; else 1
     temperature       9 log(classes) / mean squared distance between the classes' mean surfaces
-    alpha             0.05 per recording, spread over its events; less where a batch has more recordings than classes
+    alpha             0.2 per recording, spread over its events; less where a batch has more recordings than classes
     batch             one recording per class, 16 to 64
     passes            16,000 recordings in all, 10 to 60 passes; where that is over 250 million events, as many
-                      fewer, but 20
+                      fewer, but 10
     moved             by up to a third of the stride, by another distance in each pass, where a probe errs less with
                       copies that are moved
 
@@ -28,6 +28,7 @@ knows a data set, a sensor or a clock.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
@@ -60,10 +61,12 @@ Array = NDArray[Any]
 
 LOOKED_AT = 100  # recordings: enough for a median interval
 PLACES = {1: 16, 2: 12, 3: 6}  # per dimension
+SLOWER = 2  # times the tau of the hidden layer, that is tried
+SCALES = (4, 1 / 4)  # of the longest tau: both, in a last layer whose entries fire often
 SHORTER = (4, 16)  # parts of the longest tau of the last layer that are tried
 CLEARLY = 0.9  # of the error of a longer tau that a shorter one must stay below
-OFTEN, MOMENTS = 4, 3  # events per entry of the last layer from which a class has several units, and how many
-LONGEST = 250_000_000  # events in all passes, where there are more than 20
+OFTEN, MOMENTS = 4, 3  # events per entry of the last layer that make it dense, and units per class there
+LONGEST = 250_000_000  # events in all passes, where there are more than 10
 LARGEST_SURFACE = 1 << 12  # entries that a hidden unit may look at
 LARGEST_FIELD = 1 << 22  # entries of the last layer, times classes
 
@@ -142,14 +145,53 @@ class Law:
         return {**self.fitting, "hidden": self.hidden if same else ()}
 
 
+class _Hidden(NamedTuple):
+    """A hidden layer, and what it makes of the recordings that candidates are compared on."""
+
+    window: Window  # without a stride
+    centroids: Array
+    fine: Recordings
+
+
 class _Looked(NamedTuple):
     """A field of the last layer, and what a probe says of it."""
 
     coarse: Recordings
-    tau: float  # of the last layer
+    taus: tuple[float, ...]  # of the last layer
     probed: Probed
-    temperature: float
     means: Array  # mean surface of each recording
+
+
+class _Trial:
+    """Recordings that candidates are compared on, each with the same draws."""
+
+    def __init__(self, known: Recordings, engine: Engine, options: Options, rng: np.random.Generator) -> None:
+        self.some = sample(known, rng)
+        self.label = class_numbers(known.classes, self.some)
+        self.engine, self.options, self.classes = engine, options, len(known.classes)
+        self.kmeans, self.folds = (int(seed) for seed in rng.integers(2**31, size=2))
+
+    def hidden(self, window: Window) -> _Hidden:
+        """The layer from the k-means of its surfaces."""
+        stages = stack([window, Full(tau=1)], self.some.field, self.some.polarities, self.classes)
+        batch, rng = pack(self.some, self.label), np.random.default_rng(self.kmeans)
+        units = range(stages[0].units)
+        centroids = first_centroids(self.engine, stages, 0, Parameters(), batch, rng, "quick", units, 0.0)
+        layer = with_layer(Parameters(), centroids)
+        return _Hidden(window, centroids, emitted(self.engine, stages[:1], layer, self.some, self.options, 0))
+
+    def means(self, coarse: Recordings, taus: Sequence[float]) -> Array:
+        """Mean surface of each recording, at all time constants."""
+        return np.concatenate([mean_surfaces(self.engine, coarse, tau) for tau in taus], axis=1)
+
+    def look(self, coarse: Recordings, taus: tuple[float, ...]) -> _Looked:
+        """What a probe says of time constants of the last layer."""
+        means = self.means(coarse, taus)
+        return _Looked(coarse, taus, cross_validated(means, self.label, np.random.default_rng(self.folds)), means)
+
+    def error_with(self, copies: Sequence[Array], looked: _Looked) -> float:
+        """Error of the probe that learns from altered copies as well."""
+        return cross_validated(looked.means, self.label, np.random.default_rng(self.folds), copies=copies).error
 
 
 def law(
@@ -210,7 +252,7 @@ def law(
     hidden: tuple[Array, ...] = ()
     if not sides:
         tau = max(knobs.last_tau * min(duration / 8, 16 * rest), 1.0)
-        per_class = _units_per_class(events, known, knobs)
+        per_class = max(round(knobs.units_per_class * (MOMENTS if _dense(events, known) else 1)), 1)
         layers: tuple[Layer, ...] = (Full(tau=tau, units_per_class=per_class),)
         single = f"a single layer on {known.polarities} polarities, {per_class} unit{'s' * (per_class > 1)} per class"
         why.append(f"no places: {single}, tau {readable(tau)}")
@@ -222,7 +264,7 @@ def law(
         options = Options("float32", threads)
         layers, temperature, hidden, moved = _pooled(known, window, duration, engine, options, rng, knobs, why)
         fitting["moved"] = moved
-    alpha = knobs.alpha * 0.05 * min(1.0, classes / batch) / events
+    alpha = knobs.alpha * 0.2 * min(1.0, classes / batch) / events
     rates = (*[0.0] * (len(layers) - 1), alpha)
     rule = replace(rule, alpha=rates, temperature=knobs.temperature * temperature)
     why.append(training(alpha, fitting["passes"], len(known), batch))
@@ -239,7 +281,7 @@ def training(alpha: float, passes: int, recordings: int, batch: int | None) -> s
 def _passes(recordings: int, events: int) -> int:
     """How often to go through so many recordings with so many events in all."""
     wanted = int(np.clip(round(16_000 / recordings), 10, 60))
-    return wanted if wanted <= 20 else max(min(wanted, LONGEST // events), 20)
+    return max(min(wanted, LONGEST // events), 10)
 
 
 def _window(recordings: Recordings, sides: list[int], rest: float, knobs: Knobs) -> Window:
@@ -272,61 +314,77 @@ def _pooled(
     why: list[str],
 ) -> tuple[tuple[Layer, ...], float, tuple[Array, ...], tuple[int, ...]]:
     """Hidden and last layer, the temperature of the last, the centroids of the hidden, and how far copies are moved."""
-    classes = len(known.classes)
-    stages = stack([window, Full(tau=1)], known.field, known.polarities, classes)
-    computes = choose(engine, stages)
-    some = sample(known, rng)
-    label = class_numbers(known.classes, some)
-    batch = pack(some, label)
-    centroids = first_centroids(computes, stages, 0, Parameters(), batch, rng, "quick", range(window.units or 1), 0.0)
-    fine = emitted(computes, stages[:1], with_layer(Parameters(), centroids), some, options, 0)
-    folds = int(rng.integers(2**31))  # the same for all that is compared
+    stages = stack([window, Full(tau=1)], known.field, known.polarities, len(known.classes))
+    trial = _Trial(known, choose(engine, stages), options, rng)
+    strides = [each for each in _strides(known.field, knobs.places) if _fits(window, known, each)]
 
-    def look(coarse: Recordings, tau: float | None = None) -> _Looked:
-        """What a probe says of a time constant of the last layer; None: of the longest."""
-        if tau is None:
-            rests = intervals(coarse.entries(), coarse.t, coarse.counts)
-            tau = knobs.last_tau * (min(duration / 8, 16 * float(rests.mean())) if len(rests) else duration / 8)
-        means = mean_surfaces(computes, coarse, tau)
-        probed = cross_validated(means, label, np.random.default_rng(folds))
-        return _Looked(coarse, tau, probed, _temperature(means, label), means)
+    def longest(coarse: Recordings) -> tuple[float]:
+        rests = intervals(coarse.entries(), coarse.t, coarse.counts)
+        at_most = 16 * float(rests.mean()) if len(rests) else math.inf
+        return (knobs.last_tau * min(duration / 8, at_most),)
 
-    best: _Looked | None = None
-    tried: list[tuple[Strides, float]] = []
-    stride: Strides | None = None
-    for each in _strides(known.field, knobs.places):
-        coarse = divided(fine, each)
-        if math.prod(coarse.field) * coarse.polarities * classes > LARGEST_FIELD and each != "field":
-            continue
-        found = look(coarse)
+    def at(hidden: _Hidden, stride: Strides) -> _Looked:
+        coarse = divided(hidden.fine, stride)
+        return trial.look(coarse, longest(coarse))
+
+    hidden, slower = trial.hidden(window), trial.hidden(replace(window, tau=SLOWER * float(window.tau)))
+    best, other, stride = at(hidden, strides[0]), at(slower, strides[0]), strides[0]
+    ratio = other.probed.error / max(best.probed.error, 1e-30)
+    if ratio < 1:
+        hidden, best = slower, other
+    why.append(_first(hidden.window, ratio))
+    tried = [(stride, best.probed.accuracy)]
+    for each in strides[1:]:
+        found = at(hidden, each)
         tried.append((each, found.probed.accuracy))
-        if best is None or clearly_better(found.probed.accuracy, best.probed.accuracy, len(label)):
+        if clearly_better(found.probed.accuracy, best.probed.accuracy, len(trial.label)):
             best, stride = found, each
-    assert best is not None
-    assert stride is not None
-    longest = best.tau
+    why.append(_probed(stride, tried))
+    dense = stride != "field" and _dense(float(np.median(hidden.fine.counts)), best.coarse)
+    (reach,) = best.taus
+    if dense:
+        best = trial.look(best.coarse, tuple(reach * part for part in SCALES))
     for part in SHORTER:
-        found = look(best.coarse, longest / part)
+        found = trial.look(best.coarse, (reach / part,))
         if found.probed.error < CLEARLY * best.probed.error:
             best = found
-    tau, temperature = best.tau, best.temperature
-    per_class = _units_per_class(float(np.median(fine.counts)), best.coarse, knobs, mixed=stride == "field")
-    sizes = f"{window.units} units over {window.size} pixels per dimension"
-    why.append(f"hidden layer: {sizes}, tau {readable(round(float(window.tau)))}")
-    why.append(_probed(stride, tried))
-    reach = f"1/{longest / tau:.0f} of the longest" if tau < longest else "the longest"
-    why.append(f"last layer: {per_class} unit{'s' * (per_class > 1)} per class, tau {readable(round(tau))}, {reach}")
-    last = Full(tau=max(tau, 1.0), units_per_class=per_class)
+    several = len(best.taus) > 1
+    per_class = max(round(knobs.units_per_class * (MOMENTS if dense and not several else 1)), 1)
+    why.append(_last(per_class, best.taus, reach))
     moved = _moved(known, stride)
     if moved:
         shown = [
-            mean_surfaces(computes, divided(crop(fine, corner, fine.field), stride), tau)
+            trial.means(divided(crop(hidden.fine, corner, hidden.fine.field), stride), best.taus)
             for corner in copies.corners(moved)
         ]
-        error = cross_validated(best.means, label, np.random.default_rng(folds), copies=shown).error
-        moved = moved if error < best.probed.error else ()
-        why.append(_copied(moved, error / max(best.probed.error, 1e-30)))
-    return (replace(window, stride=stride), last), temperature, (centroids,), moved
+        ratio = trial.error_with(shown, best) / max(best.probed.error, 1e-30)
+        moved = moved if ratio < 1 else ()
+        why.append(_copied(moved, ratio))
+    taus = tuple(max(tau, 1.0) for tau in best.taus)
+    last = Full(tau=taus if several else taus[0], units_per_class=per_class)
+    layers = (replace(hidden.window, stride=stride), last)
+    return layers, _temperature(best.means, trial.label), (hidden.centroids,), moved
+
+
+def _fits(window: Window, known: Recordings, stride: Strides) -> bool:
+    """Whether a last layer above this stride has a size that can be held."""
+    places = math.prod(replace(window, stride=stride).output_field(known.field))
+    return stride == "field" or places * (window.units or 1) * len(known.classes) <= LARGEST_FIELD
+
+
+def _first(window: Window, ratio: float) -> str:
+    """The hidden layer, and what a probe said of a longer time constant."""
+    sizes = f"{window.units} units over {window.size} pixels per dimension"
+    beside = f"the probe errs {abs(ratio - 1):.0%} {'less' if ratio < 1 else 'more'} with the longer of two"
+    return f"hidden layer: {sizes}, tau {readable(round(float(window.tau)))} ({beside})"
+
+
+def _last(per_class: int, taus: Sequence[float], longest: float) -> str:
+    """The last layer: its units and time constants."""
+    times = " and ".join(readable(max(round(tau), 1)) for tau in taus)
+    reach = "side by side" if len(taus) > 1 else "the longest" if taus[0] == longest else ""
+    reach = reach or f"1/{longest / taus[0]:.0f} of the longest"
+    return f"last layer: {per_class} unit{'s' * (per_class > 1)} per class, tau {times}, {reach}"
 
 
 def _moved(known: Recordings, stride: Strides) -> tuple[int, ...]:
@@ -344,13 +402,9 @@ def _copied(moved: tuple[int, ...], ratio: float) -> str:
     return f"places: each pass moves recordings by up to {' x '.join(map(str, moved))} pixels ({probed})"
 
 
-def _units_per_class(events: float, field: Recordings, knobs: Knobs, *, mixed: bool = False) -> int:
-    """One, or several where each entry of a field fires so often in a recording that its moments differ.
-
-    Where things at all places are mixed, more units would learn the mixtures by heart.
-    """
-    often = not mixed and events >= OFTEN * math.prod(field.field) * field.polarities
-    return max(round(knobs.units_per_class * (MOMENTS if often else 1)), 1)
+def _dense(events: float, field: Recordings) -> bool:
+    """Whether each entry of a field fires several times in a recording of so many events."""
+    return events >= OFTEN * math.prod(field.field) * field.polarities
 
 
 def _probed(stride: Strides, tried: list[tuple[Strides, float]]) -> str:
