@@ -36,10 +36,10 @@ def real(pictures):
     return transforms.drop(saccades.simulate(*(some[:REAL] for some in pictures), seed=2), 0.9)
 
 
-def small(recordings):
-    preset = DIGITS(recordings)
+def small(recordings, **how):
+    preset = DIGITS(recordings, **how)
     window, last = preset.layers
-    return replace(preset, layers=(replace(window, units=16), last), passes=3, bent=1, sample=20)
+    return replace(preset, layers=(replace(window, units=16), last), passes=3, bent=min(preset.bent, 1), sample=20)
 
 
 def test_the_first_images_are_left_out(simulated, real):
@@ -112,3 +112,10 @@ def test_the_command_shows_and_writes(pictures, real, tmp_path, monkeypatch):
     assert (result["settings"]["simulated"], result["settings"]["real"]) == (20, REAL)
     assert [row["recordings"] for row in result["adapted"]] == [10]
     assert "none" in done.output
+    assert result["simulated"]["tested"] == 10
+    more = CliRunner().invoke(app, [*words.split(), "--handwriting", "1", "--json", str(tmp_path / "b.json")])
+    assert more.exit_code == 0, more.output
+    rewritten = json.loads((tmp_path / "b.json").read_text())["settings"]
+    assert (rewritten["simulated"], rewritten["handwriting"], rewritten["preset"]["bent"]) == (40, 1, 0)
+    table = CliRunner().invoke(app, ["bench", "nmnist", "--npz", str(tmp_path / "real.npz"), "--handwriting", "1"])
+    assert isinstance(table.exception, SettingError)

@@ -49,6 +49,13 @@ def bench_nmnist(
             help="Instead of the table: learn from simulated recordings of other digits, test and adapt on --npz.",
         ),
     ] = False,
+    handwriting: Annotated[
+        int,
+        typer.Option(min=0, help="With --transfer: learn also from this many copies of each image, rewritten."),
+    ] = 0,
+    keep: Annotated[
+        float | None, typer.Option(min=0.01, max=1, help="With --transfer: the share of events to keep.")
+    ] = None,
     train: Annotated[int | None, typer.Option(min=20, help="Learn from this number of recordings only.")] = None,
     engine: Engine = "cpu",
     seed: Seed = 0,
@@ -73,8 +80,11 @@ def bench_nmnist(
     if transfer:
         if npz is None or rows or beyond or plot:
             raise SettingError("--transfer needs --npz, and takes neither --rows nor --beyond nor --plot.")
-        write_json(json_file, _transferred(npz, images, train, engine, seed, seeds))
+        how: dict[str, Any] = {"train": train, "copies": handwriting, "keep": keep, "engine": engine}
+        write_json(json_file, _transferred(npz, images, seed, seeds, **how))
         return
+    if handwriting or keep is not None:
+        raise SettingError("--handwriting and --keep are for --transfer; the table has rows of its own.")
     usual = table3.ALL if beyond else table3.ROWS
     chosen = [name.strip() for name in rows.split(",")] if rows else list(usual)
     if any(name.startswith("ann") for name in chosen):
@@ -104,18 +114,45 @@ def bench_nmnist(
 
 
 def _transferred(
-    npz: Path, images: Path | None, train: int | None, engine: str, seed: int, seeds: int
+    npz: Path,
+    images: Path | None,
+    seed: int,
+    seeds: int,
+    *,
+    train: int | None,
+    copies: int,
+    keep: float | None,
+    engine: str,
 ) -> dict[str, Any]:
     """Learn from simulated recordings of other digits, test and adapt on real ones; show and return the figures."""
-    from timesurf.datasets import nmnist
+    from dataclasses import replace
+
+    from timesurf import presets
+    from timesurf.datasets import handwriting, mnist, nmnist
+    from timesurf.events.joining import joined
     from timesurf.paper import transfer
 
     real = nmnist.read(npz)
-    simulated = transfer.others(_simulated(images, "train", engine), real)[:train]
+    learned = nmnist.cropped(transfer.others(_simulated(images, "train", engine), real)[:train])
+    preset = presets.digits(len(learned), keep=keep, bent=copies or None)
+    if copies:
+        pictures, labels = (of[len(real) :][:train] for of in mnist.read(images, "train"))
+        with console.status(f"{copies} more copies of {len(pictures):,} images, rewritten ..."):
+            more = handwriting.simulate(pictures, labels, copies, engine=engine, prepare=nmnist.cropped)
+        learned, preset = joined([learned, more]), replace(preset, bent=0)
+    testing = nmnist.cropped(_simulated(images, "test", engine))
     with console.status("Training ...") as status:
         result = transfer.run(
-            nmnist.cropped(simulated), nmnist.cropped(real), seed, seeds=seeds, engine=engine, progress=status.update
-        )
+            learned, nmnist.cropped(real), seed, seeds=seeds, preset=preset, test=testing, engine=engine,
+            progress=status.update,
+        )  # fmt: skip
+    result["settings"]["handwriting"] = copies
+    low, high = result["simulated"]["interval"]
+    console.print(
+        f"Simulated recordings of {len(testing):,} further images: {result['simulated']['recording_accuracy']:.2%} "
+        f"({low:.1%} to {high:.1%}), {result['simulated']['kept']:.0%} of events kept.",
+        highlight=False,
+    )
     table = Table("real recordings learned from", title="Real recordings, learned from simulated ones of other digits")
     for column in ("tested on", "before", "after (95 %)"):
         table.add_column(column, justify="right")
