@@ -37,6 +37,7 @@ PLACES = {  # result file: {where the figure is in it: (how it is printed, the p
         "adapting.steps.last": ("{:.2%}", ["continual"]),
         "adapting.steps.last.worst": ("{:.2%}", ["continual"]),
     },
+    "online": {"learners.timesurf, online.recording_accuracy": ("{:.1%}", ["continual"])},
     "incremental_2": {
         "task1": ("{:.2%}", ["continual", "spiking"]),
         "task2": ("{:.2%}", ["continual", "spiking"]),
