@@ -97,7 +97,7 @@ def test_a_mean_over_the_entries_that_occur_is_the_mean_surface(case, tau):
     np.testing.assert_allclose(found, mean, rtol=1e-9, atol=1e-12)
 
 
-def start_on_top(below, tau):
+def start_on_top(below, tau=5.0):
     from timesurf.layers import stack
 
     return stack([Full(units=1, tau=tau)], below.output_field, below.units)
