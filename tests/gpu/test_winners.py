@@ -37,7 +37,7 @@ def room(request, monkeypatch):
     if request.param == "far":
         monkeypatch.setattr(cudawinners, "_NEAR", 0)
     if request.param == "small tiles":
-        monkeypatch.setattr(cudawinners, "_TILES", (16,))
+        monkeypatch.setattr(cudawinners, "_TILES", ((16, 4),))
     cudawinners.winners.cache_clear()
     yield
     cudawinners.winners.cache_clear()
@@ -123,7 +123,7 @@ def test_what_is_emitted_is_the_references_on_card_and_host(margin, monkeypatch)
         np.testing.assert_array_equal(found.t, right.t)
         assert (found.entries() != right.entries()).sum() <= 2
         if found.origin in cudaevents._on_card:
-            entry, t = cudaevents._on_card[found.origin]
+            entry, t, _ = cudaevents._on_card[found.origin]
             np.testing.assert_array_equal(entry.get(), found.entries())
             np.testing.assert_array_equal(t.get(), found.t)
 
@@ -133,7 +133,7 @@ def test_inference_in_two_steps_is_the_references(margin):
     data = digits(12)
     net = network(data, rule=replace(RULE, last="sup3r")).start(data, start="kmeans", margin=margin)
     options = Options(temperature=2.0)
-    assert cuda._in_two_steps(net.stages, net.parameters, data, True)
+    assert cuda._in_two_steps(net.stages, net.parameters, len(data), cudaevents.span(data), True)
     found = cuda.infer_all(net.stages, net.parameters, data, options)
     right = reference.infer(net.stages, net.parameters, pack(data), options)
     assert np.abs(found.kept - right.kept).max() <= 1

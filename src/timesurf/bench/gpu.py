@@ -89,6 +89,7 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     both = workloads.strokes(different // 4, field=(34, 34), polarities=2, spread=0.28)
     epoch = both[np.arange(n // 4) % len(both)]
     two = workloads.started(workloads.NMNIST, both, "cuda")
+    inference("both polarities, inference", two)
     training("both polarities, training, batches of 2,048", two, 2048)
     for units in RESTING:
         result["rows"] += _resting(units, epoch, progress)

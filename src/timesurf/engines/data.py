@@ -232,6 +232,8 @@ class Outcome:
     @classmethod
     def joined(cls, parts: Sequence[Outcome]) -> Outcome:
         """Outcomes of consecutive batches as one."""
+        if len(parts) == 1:
+            return replace(parts[0], trace=None)
         return cls(
             np.concatenate([part.events for part in parts]),
             np.concatenate([part.kept for part in parts]),

@@ -237,12 +237,17 @@ class Recordings:
             key = [operator.index(key)]
         if isinstance(key, list):
             key = np.asarray(key, dtype=None if key else np.intp)
-        chosen = object.__new__(Recordings)
+        chosen = self._of_same_events()
         chosen.field, chosen.polarities = self.field, self.polarities
-        chosen._coords, chosen._t, chosen._p = self._coords, self._t, self._p
         chosen.starts, chosen.stops = self.starts[key], self.stops[key]
         chosen.labels = None if self.labels is None else self.labels[key]
         return chosen
+
+    def _of_same_events(self) -> Recordings:
+        """Recordings cut from the same arrays, of which nothing else is known yet."""
+        others = object.__new__(Recordings)
+        others._coords, others._t, others._p = self._coords, self._t, self._p
+        return others
 
     def parts(self, events: int) -> Iterator[slice]:
         """Slices of these recordings, one after another, each of fewer than so many events or of one recording.

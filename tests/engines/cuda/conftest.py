@@ -18,8 +18,14 @@ class OnCard(np.ndarray):
     def data(self):
         return SimpleNamespace(ptr=self.ctypes.data)
 
-    def get(self):
-        return np.array(self)
+    def max(self):
+        return super().max()  # CuPy's takes no initial value
+
+    def get(self, stream=None, out=None):
+        if out is None:
+            return np.array(self)
+        out[...] = self
+        return out
 
     def set(self, values, stream=None):
         self[...] = values
@@ -62,7 +68,17 @@ class Module:
 def stand_in():
     """A module that is called cupy."""
     cupy = ModuleType("cupy")
-    for name in ("zeros", "empty", "full", "asarray", "concatenate", "cumsum"):
+    for name in (
+        "zeros",
+        "empty",
+        "full",
+        "asarray",
+        "concatenate",
+        "cumsum",
+        "maximum",
+        "minimum",
+        "ascontiguousarray",
+    ):
         made = getattr(np, name)
         setattr(cupy, name, lambda *args, made=made, **named: made(*args, **named).view(OnCard))
     cupy.RawModule = Module
@@ -75,6 +91,7 @@ def stand_in():
     cupy.cuda = SimpleNamespace(
         Stream=Stream, Device=lambda: device, get_current_stream=Stream, get_elapsed_time=lambda a, b: 2000.0,
         Event=lambda: SimpleNamespace(record=lambda *_: None, synchronize=lambda: None),
+        alloc_pinned_memory=bytearray,
         compiler=SimpleNamespace(CompileException=type("CompileException", (RuntimeError,), {})),
         runtime=SimpleNamespace(CUDARuntimeError=error, memsetAsync=lambda *_: Module.started.append(("clear",))),
     )  # fmt: skip

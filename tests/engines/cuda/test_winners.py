@@ -24,19 +24,25 @@ def layer(units=70, size=5, field=(9, 8), polarities=2, **about):
 def test_lanes_hold_centroids_as_the_tensor_cores_multiply_them(units, size, polarities):
     stage, rng = layer(units, size, polarities=polarities), np.random.default_rng(0)
     centroids = rng.random((units, *stage.surface_shape))
-    parts, lengths, rows = cudawinners.fragments(stage, centroids)
+    parts, lengths, rows, slack = cudawinners.fragments(stage, centroids)
     groups, steps = parts.shape[:2]
-    halves = parts.view(np.float16).astype(np.float64).reshape(groups, steps, 4, 8, 4, 2, 2, 2)
-    whole = halves.sum(axis=5)  # both parts: group, step, 8 units, unit, pair, half of the step, one of the pair
-    by_columns = whole.transpose(0, 2, 3, 1, 5, 4, 6).reshape(32 * groups, 16 * steps)
-    np.testing.assert_allclose(by_columns, rows, atol=1e-7)
+    halves = parts.view(np.float16).astype(np.float64).reshape(groups, steps, 2, 8, 4, 2, 2, 2)
+    # group, step, 16 units, unit, pair, 8 of them, half of the step, one of the pair
+    by_columns = halves.transpose(0, 2, 5, 3, 1, 6, 4, 7).reshape(32 * groups, 16 * steps)
+    np.testing.assert_allclose(by_columns, rows, rtol=2**-11)
     entries = np.arange(16 * steps) // 2 + np.arange(16 * steps) % 2 * 8 * steps  # of columns
     there = entries < centroids[0].size
     np.testing.assert_allclose(rows[:units, there], centroids.reshape(units, -1)[:, entries[there]], rtol=1e-6)
     assert not rows[:, ~there].any()
     assert not rows[units:].any()
-    np.testing.assert_allclose(lengths[:units], (centroids.reshape(units, -1) ** 2).sum(axis=1), rtol=1e-6)
-    assert np.isinf(lengths[units:]).all()
+    np.testing.assert_allclose(lengths[:units], -((centroids.reshape(units, -1) ** 2).sum(axis=1)) / 2, rtol=1e-6)
+    assert (lengths[units:] < -1e37).all()
+    surfaces = rng.random((50, columns := 16 * steps)) * (rng.random((50, columns)) < 0.5) * there
+    exact = surfaces @ rows.T.astype(np.float64) + lengths
+    rounded = surfaces.astype(np.float16).astype(np.float64) @ by_columns.T + lengths
+    best = rounded.max(axis=1, keepdims=True)
+    behind = best - rounded > 2 * cudawinners.ROUNDING * best + slack
+    assert (exact[behind] < np.broadcast_to(exact.max(axis=1, keepdims=True), exact.shape)[behind]).all()
 
 
 def test_which_layers_the_kernel_covers():
@@ -52,7 +58,7 @@ def test_which_layers_the_kernel_covers():
 
 def test_a_few_long_recordings_are_cut_and_many_are_not():
     kernel = cudawinners.winners(layer(128, 9, (34, 34)), H200, measured=False)
-    assert kernel.grid(H200, 60_000, 4100, 1 << 40) == (396, 1, 4100)
+    assert kernel.grid(H200, 60_000, 4100, 1 << 40) == (528, 1, 4100)
     width, parts, segment = kernel.grid(H200, 4, 1_000_000, 1 << 40)
     assert (width, parts) == (128, 32)
     assert parts * segment >= 1_000_000

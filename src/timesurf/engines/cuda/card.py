@@ -10,7 +10,7 @@ import cupy as cp
 import numpy as np
 
 from timesurf.engines.cuda import abi, launch, paths
-from timesurf.engines.cuda.events import Events
+from timesurf.engines.cuda.events import Events, longest_first
 from timesurf.engines.cuda.general import plan, row
 from timesurf.engines.cuda.memory import Memory
 from timesurf.engines.cuda.rates import by_delta
@@ -74,8 +74,7 @@ class Card:
         with self.stream:
             for k, (stage, layer) in enumerate(zip(self.stages, self._layers, strict=True)):
                 for n, parameters in enumerate(networks):
-                    c = parameters[k].centroids.reshape(stage.units, -1).T
-                    layer["c64"][n, :, : stage.units] = cp.asarray(np.ascontiguousarray(c))
+                    layer["c64"][n, :, : stage.units] = cp.asarray(parameters[k].centroids).reshape(stage.units, -1).T
                     layer["th64"][n] = cp.asarray(parameters[k].thresholds)
                     layer["frozen"][n] = cp.asarray(parameters[k].frozen)
                 layer["c"][:] = layer["c64"]
@@ -88,12 +87,16 @@ class Card:
         """Copy centroids and thresholds back; those of frozen units keep every bit."""
         with self.stream:
             for k, (stage, layer) in enumerate(zip(self.stages, self._layers, strict=True)):
-                every, thresholds = layer["c64"].get(), layer["th64"].get()
+                thresholds = layer["th64"].get()
                 for n, parameters in enumerate(networks):
-                    free = ~parameters[k].frozen
-                    c = every[n, :, : stage.units].T.reshape(stage.units, *stage.surface_shape)
-                    parameters[k].centroids[free] = c[free]
-                    parameters[k].thresholds[free] = thresholds[n][free]
+                    units, free = parameters[k], ~parameters[k].frozen
+                    rows = cp.ascontiguousarray(layer["c64"][n, :, : stage.units].T)
+                    c = self._memory.fetched(rows).reshape(units.centroids.shape)
+                    if free.all():
+                        units.centroids[...] = c
+                    else:
+                        units.centroids[free] = c[free]
+                    units.thresholds[free] = thresholds[n][free]
 
     # ------------------------------------------------------------------ work
 
@@ -185,7 +188,7 @@ class Card:
         every = [slice(0, events.label.shape[1])]
         total, layers = int(events.counts.sum()), len(self.stages)
         with self.stream:
-            order = self._send(events, every, rates, longest_first=False, evidence=evidence)
+            order = self._send(events, every, rates, by_length=False, evidence=evidence)
             found = {
                 "winner": cp.full((total, layers), -1, _INT), "passed": cp.zeros(total, _INT),
                 "distance": cp.full((total, layers), np.nan, _FLOAT), "S": cp.full((total, layers), np.nan, _FLOAT),
@@ -210,21 +213,23 @@ class Card:
         parts: Sequence[slice],
         rates: Array,
         *,
-        longest_first: bool = True,
+        by_length: bool = True,
         evidence: bool = False,
     ) -> Array:
         """Recordings of every part, the longest first so that no long one is left over at the end; rates; counters."""
         counts, memory = events.counts, self._memory
-        order = np.broadcast_to(np.arange(counts.shape[1]), counts.shape)
-        if longest_first:
-            part_of = np.repeat(np.arange(len(parts)), [counts[0, part].size for part in parts])
-            order = np.stack([np.lexsort((-of, part_of)) for of in counts])
+        networks, n = counts.shape
+        order = longest_first(counts, parts) if by_length else np.broadcast_to(np.arange(n), counts.shape)
         for name, values, dtype in (
             ("start", events.start, _LONG), ("stop", events.stop, _LONG), ("label", events.label, _INT)
         ):  # fmt: skip
-            memory.put(name, np.take_along_axis(values, order, axis=1).astype(dtype))
-        memory.put("bounds", np.array([0, *(min(part.stop, counts.shape[1]) for part in parts)], _INT))
-        memory.put("events", np.array([counts[:, part].sum(axis=1) for part in parts], _FLOAT))
+            memory.put(
+                name, np.stack([of[chosen] for of, chosen in zip(values, order, strict=True)]).astype(dtype, copy=False)
+            )
+        bounds = np.array([0, *(min(part.stop, n) for part in parts)], _INT)
+        before = np.concatenate([np.zeros((networks, 1), _LONG), np.cumsum(counts, axis=1)], axis=1)
+        memory.put("bounds", bounds)
+        memory.put("events", np.diff(before[:, bounds], axis=1).T.astype(_FLOAT))
         memory.put("rates", rates.reshape(-1).view(_FLOAT))
         for name, size in (("batch", 1), ("next", 2 * len(self.stages) * self.networks), ("output", self.networks)):
             memory.zeros(name, size, _INT)
@@ -239,14 +244,14 @@ class Card:
     def _counted(self, order: Array, *, evidence: bool = False) -> Counted:
         """What was counted, in the order in which the recordings were given."""
         classes = self.stages[-1].classes
-        found = []
+        where, found = cp.asarray(order + np.arange(len(order))[:, None] * order.shape[1]).reshape(-1), []
         for name, columns, dtype in (
             ("kept", len(self.stages), _LONG), ("votes", classes, _LONG), ("evidence", classes, np.float64)
         )[: 2 + evidence]:  # fmt: skip
-            values = self._memory[name][: order.size * columns].get().reshape(*order.shape, columns)
-            as_given = np.empty(values.shape, dtype)
-            np.put_along_axis(as_given, order[..., None], values, axis=1)
-            found.append(as_given)
+            values = self._memory[name][: order.size * columns].reshape(order.size, columns)
+            as_given = cp.empty(values.shape, values.dtype)
+            as_given[where] = values
+            found.append(self._memory.fetched(as_given).reshape(*order.shape, columns).astype(dtype))
         return Counted(*found)
 
     def _start(

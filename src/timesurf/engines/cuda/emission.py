@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cupy as cp
@@ -12,8 +12,10 @@ import numpy as np
 
 from timesurf.engines.cuda import events as cudaevents
 from timesurf.engines.cuda import launch
+from timesurf.engines.cuda.blocks import LONGEST
 from timesurf.engines.cuda.events import Events
-from timesurf.engines.cuda.winners import GIVEN, THREADS, fragments, winners
+from timesurf.engines.cuda.held import HeldRecordings, Store, coordinates, on_clock
+from timesurf.engines.cuda.winners import GIVEN, fragments, winners
 from timesurf.engines.data import Array, Parameters, Units
 from timesurf.events import Recordings
 from timesurf.layers import Stage
@@ -56,47 +58,64 @@ def through(stages: Stages, parameters: Parameters, recordings: Recordings, labe
     Emitted
         Consecutive recordings.
     """
-    alone = [slice(r, r + 1) for r in range(len(recordings))]
     first = 0
-    for events, _ in cudaevents.stretches([recordings], [label], alone):
-        most = max(cudaevents.room() // _BYTES, 1)
-        for part in _parts(events.counts[0], most):
-            now, kept = events.cut(part), []
-            for stage, units in zip(stages, parameters, strict=True):
-                now = _layer(stage, units, now)
-                kept.append(now.counts[0])
-            yield Emitted(now, slice(first + part.start, first + part.stop), np.array(kept))
+    for events, _ in cudaevents.stretches([recordings], [label]):
+        for some in emissions(stages, parameters, events):
+            yield replace(some, part=slice(first + some.part.start, first + some.part.stop))
         first += events.label.shape[1]
 
 
+def emissions(stages: Stages, parameters: Parameters, events: Events) -> Iterator[Emitted]:
+    """The same for events of one network that are on the card."""
+    for part in _parts(events.counts[0], max(cudaevents.room() // _BYTES, 1)):
+        now, kept = events.cut(part), []
+        for stage, units in zip(stages, parameters, strict=True):
+            now = _layer(stage, units, now)
+            kept.append(now.counts[0])
+        yield Emitted(now, part, np.array(kept))
+
+
 def emitted(stages: Stages, parameters: Parameters, recordings: Recordings) -> Recordings:
-    """The events that the last of these layers emits; where there is room they also stay on the card."""
-    field, units = stages[-1].output_field, stages[-1].units
-    coords: list[list[Array]] = [[] for _ in field]
-    times, unit, counts, here = [], [], [], []
+    """The events that the last of these layers emits.
+
+    Where there is room they stay on the card. If nothing was rejected they come to the host only when they are read:
+    who learns from them on the card never does.
+    """
+    stage = stages[-1]
     rejects = any(_measured(of) for of in parameters)
     stay = 2 * cudaevents.BYTES * int(recordings.counts.sum()) <= cudaevents.room()
-    origin, _ = recordings.spans()
+    counts, here, on_host = [np.zeros(1, np.int64)], [], []
     for some in through(stages, parameters, recordings, np.full(len(recordings), -1)):
-        rest = some.events.entry
-        unit.append((rest % units).astype(_small(units)).get())
-        rest = rest // units
-        for d in reversed(range(len(field))):
-            coords[d].append((rest % field[d]).astype(_small(field[d])).get())
-            rest = rest // field[d]
         counts.append(some.kept[-1])
-        if rejects:
-            times.append(_on_clock(some.events.t.get(), origin[some.part], some.kept[-1]))
         if stay:
             here.append((some.events.entry, some.events.t))
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *counts]))])
-    t = _joined(times).astype(recordings.source.dtype, copy=False) if rejects else recordings.t
-    found = Recordings(
-        [_joined(x) for x in coords], t, _joined(unit), offsets, field=field, polarities=units, labels=recordings.labels
-    )  # fmt: skip
-    if here and len(t):
-        cudaevents.keep(found, *(of[0] if len(of) == 1 else cp.concatenate(of) for of in zip(*here, strict=True)))
+        if rejects or not stay:
+            units, coords = coordinates(some.events.entry, stage.output_field, stage.units)
+            on_host.append((*coords, units, *([_times(some, recordings)] if rejects else [])))
+    offsets = np.cumsum(np.concatenate(counts))
+    about: dict[str, Any] = {"field": stage.output_field, "polarities": stage.units, "labels": recordings.labels}
+    entry, t = (_joined(of, cp) for of in zip(*here, strict=True)) if here else (None, None)
+    there: dict[str, Any] = {"entry": entry, "t": t, "narrow": cudaevents.narrow(recordings)}
+    if stay and not rejects and offsets[-1]:
+
+        def arrays() -> tuple[Array, Array, tuple[Array, ...]]:
+            return (recordings.t, *coordinates(entry, stage.output_field, stage.units))
+
+        held = HeldRecordings(Store(arrays), offsets, **about)
+        cudaevents.keep(held, **there, owners=[held.store])
+        return held
+    *places, units = (_joined(of) for of in list(zip(*on_host, strict=True))[: len(stage.output_field) + 1])
+    times = _joined([of[-1] for of in on_host]).astype(recordings.source.dtype, copy=False) if rejects else recordings.t
+    found = Recordings(places, times, units, offsets, **about)
+    if stay and offsets[-1]:
+        cudaevents.keep(found, **there)
     return found
+
+
+def _times(some: Emitted, recordings: Recordings) -> Array:
+    """Times of outputs as the recordings have them."""
+    origin, _ = recordings[some.part].spans()
+    return on_clock(some.events.t.get(), origin, some.kept[-1])
 
 
 def outputs(stage: Stage, units: Units, events: Events) -> tuple[Any, Any]:
@@ -106,11 +125,11 @@ def outputs(stage: Stage, units: Units, events: Events) -> tuple[Any, Any]:
     out, times = (cp.empty(int(offsets[-1]), np.int32) for _ in range(2))
     if not len(out):
         return out, times
-    kernel = winners(stage, launch.device(), measured=_measured(units))
+    kernel = winners(stage, launch.device(), measured=_measured(units), short=events.span < LONGEST)
     assert kernel is not None
     width, parts, segment = kernel.grid(launch.device(), len(counts), int(counts.max()), cudaevents.room() // 4)
-    order = np.argsort(-counts, kind="stable")  # the longest first, so that no long one is left over at the end
-    centroids, lengths, rows = fragments(stage, units.centroids)
+    (order,) = cudaevents.longest_first(counts[None])
+    centroids, lengths, rows, slack = fragments(stage, units.centroids)
     arrays = {
         "entry": events.entry, "t": events.t, "out": out, "out_t": times,
         "start": cp.asarray(events.start[0][order]), "stop": cp.asarray(events.stop[0][order]),
@@ -122,10 +141,10 @@ def outputs(stage: Stage, units: Units, events: Events) -> tuple[Any, Any]:
     for name, array in arrays.items():
         given[name] = array.data.ptr
     given["items"], given["parts"], given["segment"] = len(counts) * parts, parts, segment
-    given["fade"] = math.log2(math.e) / stage.tau
+    given["fade"], given["slack"] = math.log2(math.e) / stage.tau, slack
     function = launch.compiled(kernel.source).get_function("winners")
     function.max_dynamic_shared_size_bytes = kernel.memory
-    function((width,), (THREADS,), (given,), shared_mem=kernel.memory)
+    function((width,), (kernel.threads,), (given,), shared_mem=kernel.memory)
     return out, times
 
 
@@ -157,18 +176,6 @@ def _parts(counts: Array, most: int) -> Iterator[slice]:
         first = stop
 
 
-def _small(values: int) -> Any:
-    """The smallest type for so many values."""
-    return np.min_scalar_type(values - 1)
-
-
-def _joined(arrays: Sequence[Array]) -> Array:
-    """One array; a copy only where there are several."""
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
-
-def _on_clock(t: Array, origin: Array, counts: Array) -> Array:
-    """Times as the recordings have them, from times modulo 2^32."""
-    begins = np.repeat(origin, counts)
-    found: Array = begins + (t - begins.astype(np.uint32).view(np.int32)).astype(np.int64)
-    return found
+def _joined(arrays: Sequence[Any], of: Any = np) -> Any:
+    """One array, of NumPy or CuPy; a copy only where there are several."""
+    return arrays[0] if len(arrays) == 1 else of.concatenate(arrays)

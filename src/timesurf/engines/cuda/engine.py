@@ -20,6 +20,7 @@ module                       what it has
 `general`, `blocks`,         the four paths: which networks each covers, its sizes, its kernels
 `deep`, `scan`
 `winners`, `emission`        `Window` layers whose weights stay: the kernel; what they emit
+`held`                       recordings that come to the host only where they are read
 `paths`, `work`              which path a network takes; what a path needs
 `rates`                      learning rates and time constants as the kernels want them
 `events`                     events on the card, held there or streamed
@@ -152,14 +153,22 @@ def kmeans(points: Array, units: int, seed: int) -> Array:
 def infer_all(stages: Stages, parameters: Parameters, recordings: Recordings, options: Options = DEFAULT) -> Outcome:
     """Run all recordings; learn nothing."""
     evidence, label = options.temperature > 0, np.full(len(recordings), -1)
-    if _in_two_steps(stages, parameters, recordings, evidence):
-        return _infer_last(stages, parameters, recordings, options)
-    card, still = _ready(stages, parameters, options), _still(stages, options)
-    outcomes = []
-    parts = [slice(r, r + 1) for r in range(len(recordings))]
+    longest = cudaevents.longest_of([recordings])
+    two_steps = _in_two_steps(stages, parameters, len(recordings), longest, evidence)
+    outcomes, last = [], slice(-1, None) if two_steps else slice(0, None)
+    card, still = _ready(stages[last], Parameters(parameters[last]), options), _still(stages[last], options)
     with card.stream:
-        for events, _ in cudaevents.stretches([recordings], [label], parts):
-            outcomes.append(_outcome(events, card.infer(events, still, evidence=evidence)))
+        for events, _ in cudaevents.stretches([recordings], [label], longest=longest):
+            if two_steps:  # what the hidden layers emit, then the last layer on it
+                for some in emission.emissions(stages[:-1], Parameters(parameters[:-1]), events):
+                    found = _outcome(some.events, card.infer(some.events, still, evidence=evidence))
+                    found.events, found.kept = (
+                        events.counts[0][some.part],
+                        np.concatenate([some.kept.T, found.kept], axis=1),
+                    )
+                    outcomes.append(found)
+            else:
+                outcomes.append(_outcome(events, card.infer(events, still, evidence=evidence)))
     return Outcome.joined(outcomes)
 
 
@@ -173,30 +182,17 @@ def emitted(
         return emission.emitted(stages, parameters, recordings)
 
 
-def _in_two_steps(stages: Stages, parameters: Parameters, recordings: Recordings, evidence: bool) -> bool:
+def _in_two_steps(stages: Stages, parameters: Parameters, recordings: int, span: int, evidence: bool) -> bool:
     """Whether what the hidden layers emit is computed first, because no fast path covers the whole network."""
-    about = {"largest": len(recordings), "span": cudaevents.span(recordings), "evidence": evidence}
-    open_ = bool(np.isinf(parameters[-1].thresholds).all())
-    whole, last = (Work(some, "infer", open=open_, **about) for some in (stages, stages[-1:]))  # type: ignore[arg-type]
+    about: dict[str, Any] = {"largest": recordings, "span": span, "evidence": evidence}
+    about["open"] = bool(np.isinf(parameters[-1].thresholds).all())
+    whole, last = (Work(some, "infer", **about) for some in (stages, stages[-1:]))
     device = launch.device()
     return (
         paths.fast(whole, device) is None
         and paths.fast(last, device) is not None
         and emission.covers(stages[:-1], Parameters(parameters[:-1]))
     )
-
-
-def _infer_last(stages: Stages, parameters: Parameters, recordings: Recordings, options: Options) -> Outcome:
-    """Inference in two steps: what the hidden layers emit, then the last layer on it."""
-    last, evidence = stages[-1:], options.temperature > 0
-    card, still = _ready(last, Parameters(parameters[-1:]), options), _still(last, options)
-    outcomes, unknown = [], np.full(len(recordings), -1)
-    with card.stream:
-        for some in emission.through(stages[:-1], Parameters(parameters[:-1]), recordings, unknown):
-            found = _outcome(some.events, card.infer(some.events, still, evidence=evidence))
-            kept = np.concatenate([some.kept.T, found.kept], axis=1)
-            outcomes.append(Outcome(recordings.counts[some.part], kept, found.votes, None, found.evidence))
-    return Outcome.joined(outcomes)
 
 
 def learn_pass(

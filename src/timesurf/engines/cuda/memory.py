@@ -23,6 +23,7 @@ class Memory:
     def __init__(self, stream: Any) -> None:
         self._arrays: dict[str, Any] = {}
         self._stream = stream
+        self._pinned = np.empty(0, np.uint8)  # on the host
 
     def __contains__(self, name: str) -> bool:
         return name in self._arrays
@@ -37,6 +38,15 @@ class Memory:
         """Send values from the host."""
         self.space(name, values.size, values.dtype)
         self._arrays[name][: values.size].set(np.ascontiguousarray(values).reshape(-1), stream=self._stream)
+
+    def fetched(self, values: Any) -> Array:
+        """Values of a contiguous array of the card, on the host, until the next ones are fetched."""
+        if values.nbytes > len(self._pinned):
+            self._pinned = np.frombuffer(cp.cuda.alloc_pinned_memory(values.nbytes), np.uint8, values.nbytes)
+        found: Array = self._pinned[: values.nbytes].view(values.dtype).reshape(values.shape)
+        values.get(stream=self._stream, out=found)
+        self._stream.synchronize()
+        return found
 
     def zeros(self, name: str, size: int, dtype: Any) -> None:
         """Set the first values to 0."""

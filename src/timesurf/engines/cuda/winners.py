@@ -16,14 +16,15 @@ from timesurf.engines.data import Array
 from timesurf.layers import Stage, Window
 
 _FILES = ("card.cu", "halves.cu", "winners.cu")
-THREADS = 128
 UNITS = 512  # at most
 _GROUP = 32  # units whose products a warp makes at a time
-_TILES = (64, 32, 16)  # events at a time: as many as shared memory has room for
-_BESIDE = 3  # blocks of threads that a multiprocessor has registers for
+_TILES = ((64, 4), (32, 4), (16, 4))  # events at a time, and warps: as many as shared memory has room for
+_WARPS = 16  # that a multiprocessor has registers for
 _ITEMS = 4  # parts of recordings for each of them, so that none waits long for the last
 _NEAR = 1 << 15  # words of a time map in shared memory at most; larger ones leave too little for anything else
 _PARTS = 32  # of a recording at most: each begins by reading what came before it
+_FAR = 1e38
+ROUNDING = 1.125 / 1024  # as winners.cu has it
 _LARGEST = 65504.0  # of a half-precision number; a centroid that diverged is far in any case
 
 GIVEN = abi.struct("Given", """
@@ -36,8 +37,9 @@ GIVEN = abi.struct("Given", """
     int              parts      | of a recording
     int              segment    | events in a part
     float            fade       | log2(e) / tau
-    const uint4*     centroids  | [32 units][step][8 units][lane] as the tensor cores want them, in two parts
-    const float*     lengths    | of units: squared length of the centroid
+    const uint4*     centroids  | [32 units][step][16 units][lane] as the tensor cores want them
+    const float*     lengths    | of units: minus half the squared length of the centroid
+    float            slack      | of sums: what rounding may cost beside what goes with the sum
     const float*     thresholds | of units
     const float*     rows       | [unit][column] centroids as surfaces lie in shared memory
     int*             next       | items that are taken
@@ -55,6 +57,7 @@ class Winners:
     memory: int  # bytes of shared memory per block of threads
     map: int  # words of a time map that does not fit there, per block of threads; 0: it does
     beside: int  # blocks of threads that a multiprocessor holds
+    threads: int  # of each
 
     def grid(self, device: Device, recordings: int, longest: int, free: int) -> tuple[int, int, int]:
         """Blocks of threads, parts per recording and events per part; a few long recordings are cut to fill the card.
@@ -82,7 +85,7 @@ def covers(stage: Stage) -> bool:
 
 
 @lru_cache(maxsize=64)
-def winners(stage: Stage, device: Device, *, measured: bool) -> Winners | None:
+def winners(stage: Stage, device: Device, *, measured: bool, short: bool = False) -> Winners | None:
     """The kernel for a layer.
 
     Parameters
@@ -93,6 +96,8 @@ def winners(stage: Stage, device: Device, *, measured: bool) -> Winners | None:
         The card.
     measured : bool
         Whether it has thresholds, so that distances are needed.
+    short : bool
+        Whether no recording lasts longer than `blocks.LONGEST`, so that times are exact in float32.
 
     Returns
     -------
@@ -104,34 +109,34 @@ def winners(stage: Stage, device: Device, *, measured: bool) -> Winners | None:
     >>> from timesurf.layers import stack
     >>> (stage,) = stack([Window(9, units=128, tau="10 ms", stride=4)], (34, 34), 2)
     >>> winners(stage, Device(132, 232_448, 90), measured=False).beside
-    3
+    4
     """
     if not covers(stage) or device.capability < TENSOR_CORES:
         return None
     near, groups = near_map(stage), -(-stage.units // _GROUP)
-    for tile in _TILES:
-        along = max(min(4, 1 << (groups - 1).bit_length()), 64 // tile)  # warps that share the units
-        own = tile * (4 * _columns(stage) + 32 + 4 * (len(stage.field) + 5 + 2 * along)) + 4
+    for tile, warps in _TILES:
+        along = max(min(4, 1 << (groups - 1).bit_length()), 16 * warps // tile)  # warps that share the units
+        columns = _columns(stage)
+        own = tile * (2 * columns + 16 + 32 * along + 4 * (len(stage.field) + 5)) + 4 * warps * columns + 4
         for inside in (near.size <= _NEAR, False):  # the time map in shared memory, or in the card's
-            memory = own + (4 * near.size if inside else 16)
+            memory = -(-(own + (4 * near.size if inside else 16)) // 8) * 8
             if memory + 1024 <= device.shared:
-                beside = max(1, min(_BESIDE, (device.shared + 1024) // (memory + 1024)))
+                beside = max(1, min(_WARPS // warps, (device.shared + 1024) // (memory + 1024)))
                 constants = f"""
-constexpr int TILE = {tile}, ALONG = {along}, BESIDE = {beside};
-constexpr bool NEAR = {int(inside)}, MEASURED = {int(measured)};
+constexpr int TILE = {tile}, WARPS = {warps}, ALONG = {along}, BESIDE = {beside};
+constexpr bool NEAR = {int(inside)}, MEASURED = {int(measured)}, SHORT = {int(short)};
+typedef {"float" if short else "int"} Time;
 {near.constants}
 {GIVEN.declaration()}
 {GIVEN.checks()}
 """
-                checks = (
-                    f'static_assert(sizeof(Tile) == {memory} && THREADS == {THREADS}, "sizes, as the host has them");\n'
-                )
+                checks = f'static_assert(sizeof(Tile) == {memory} && THREADS == {32 * warps}, "sizes as on host");\n'
                 source = plan((stage,)).head + constants + kernels(*_FILES) + checks
-                return Winners(source, memory, 0 if inside else near.size, beside)
+                return Winners(source, memory, 0 if inside else near.size, beside, 32 * warps)
     return None
 
 
-def fragments(stage: Stage, centroids: Array) -> tuple[Array, Array, Array]:
+def fragments(stage: Stage, centroids: Array) -> tuple[Array, Array, Array, float]:
     """Centroids as the kernel wants them.
 
     Returns
@@ -149,13 +154,15 @@ def fragments(stage: Stage, centroids: Array) -> tuple[Array, Array, Array]:
     rows = np.zeros((units, columns), np.float32)
     column = np.arange(entries) % (columns // 2) * 2 + np.arange(entries) // (columns // 2)
     rows[: stage.units, column] = flat
-    lengths = np.full(units, np.inf, np.float32)
-    lengths[: stage.units] = (flat.astype(np.float64) ** 2).sum(axis=1)
-    top = rows.astype(np.float16)
-    parts = np.stack([top, (rows - top).astype(np.float16)]).view(np.uint32)
-    # part, group, 8 units, unit, step, half of the step, pair -> group, step, 8 units, unit, pair, part, half
-    order = parts.reshape(2, units // _GROUP, 4, 8, columns // 16, 2, 4).transpose(1, 4, 2, 3, 6, 0, 5)
-    return np.ascontiguousarray(order), lengths, rows
+    lengths = np.full(units, -_FAR, np.float32)
+    squares = (flat.astype(np.float64) ** 2).sum(axis=1)
+    lengths[: stage.units] = -squares / 2
+    below = np.maximum(-flat, 0).sum(axis=1, dtype=np.float64).max(initial=0)
+    slack = ROUNDING * (squares.max() + 4 * below) + 1e-5 * (1 + np.abs(flat).max())
+    halves = rows.astype(np.float16).view(np.uint32)
+    # group, 16 units, 8 of them, unit, step, half of it, pair -> group, step, 16 units, unit, pair, 8 of them, half
+    order = halves.reshape(units // _GROUP, 2, 2, 8, columns // 16, 2, 4).transpose(0, 4, 1, 3, 6, 2, 5)
+    return np.ascontiguousarray(order), lengths, rows, float(slack)
 
 
 def _columns(stage: Stage) -> int:
