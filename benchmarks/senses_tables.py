@@ -155,7 +155,8 @@ def senses_parts(result):
     rows = []
     for row in result["senses"]:
         accuracies = {name: row[name] for name in SENSES if name in row}
-        texts = dict.fromkeys(SENSES, "") | {name: f"{100 * sum(each) / len(each):.1f} %" for name, each in accuracies.items()}
+        shown = {name: f"{100 * sum(each) / len(each):.1f} %" for name, each in accuracies.items()}
+        texts = dict.fromkeys(SENSES, "") | shown  # a method that was not measured there: empty
         if (best := clearly_best(accuracies)) is not None:
             texts[best] = f"**{texts[best]}**"
         least, most = (f"{100 * end(row['default']):.0f}" for end in (min, max))
