@@ -77,7 +77,7 @@ def trained(found: Law, layers: tuple[Any, ...], train: Any, seed: int) -> Netwo
         network.start(train, **starting)  # to see what the last layer will see
         some = train[np.random.default_rng(seed).permutation(len(train))[:SAMPLE]]
         seen = network.transform(some, len(layers) - 2)
-        means = mean_surfaces(load("cpu"), seen, float(layers[-1].tau))
+        means = mean_surfaces(load("cpu"), seen, layers[-1].tau)
         temperature = laws._temperature(means, network.class_numbers(some))
         network.rule = replace(rule, temperature=temperature)
         starting["hidden"] = [units.centroids for units in network.parameters[:-1]]
@@ -91,6 +91,7 @@ def main() -> None:
     asked.add_argument("folder", type=Path)
     asked.add_argument("--processes", type=int, default=1)
     asked.add_argument("--minutes", type=float)
+    asked.add_argument("--only", default="", help="data sets with this in their name")
     asked.add_argument("--small", type=int, help="learn from so many recordings at most")
     asked.add_argument("--json", type=Path, required=True)
     given = asked.parse_args()
@@ -99,8 +100,8 @@ def main() -> None:
         given.json.write_text(json.dumps(result, indent=1) + "\n")
 
     plan = processes.Plan(given.processes, given.minutes, lambda line: print(line, flush=True), save)
-    splits = [(data, seed) for data, number in DATA.items() for seed in range(number)]
-    jobs = [Job(data, seed, network, given.folder, given.small) for network in NETWORKS for data, seed in splits]
+    splits = [(data, seed) for data, number in DATA.items() if given.only in data for seed in range(number)]
+    jobs = [Job(data, seed, network, given.folder, given.small) for data, seed in splits for network in NETWORKS]
     rows: list[dict[str, Any]] = []
     result = {"depth": rows, "machine": machine.describe()}
     for _, row in processes.each(measure, jobs, plan):
