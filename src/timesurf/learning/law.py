@@ -299,8 +299,7 @@ def _window(recordings: Recordings, sides: list[int], rest: float, knobs: Knobs)
         )
     units = round(knobs.units * (64 if len(sides) == 1 else 128))
     units = int(np.clip(int(recordings.counts.sum()) // 20, 1, max(units, 1)))
-    tau = max(knobs.tau * 4 * rest, 1.0)
-    return Window(size, units=units, tau=tau)
+    return Window(size, units=units, tau=max(4 * rest, 1.0))
 
 
 def _pooled(
@@ -332,6 +331,9 @@ def _pooled(
     ratio = other.probed.error / max(best.probed.error, 1e-30)
     if ratio < 1:
         hidden, best = slower, other
+    if knobs.tau != 1:
+        hidden = trial.hidden(replace(hidden.window, tau=max(knobs.tau * float(hidden.window.tau), 1.0)))
+        best = at(hidden, stride)
     why.append(_first(hidden.window, ratio))
     tried = [(stride, best.probed.accuracy)]
     for each in strides[1:]:
