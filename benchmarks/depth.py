@@ -77,7 +77,7 @@ def trained(found: Law, layers: tuple[Any, ...], train: Any, seed: int) -> Netwo
         network.start(train, **starting)  # to see what the last layer will see
         some = train[np.random.default_rng(seed).permutation(len(train))[:SAMPLE]]
         seen = network.transform(some, len(layers) - 2)
-        means = mean_surfaces(load("cpu"), seen, layers[-1].tau)
+        means = mean_surfaces(load("cpu"), seen, max(layers[-1].taus))
         temperature = laws._temperature(means, network.class_numbers(some))
         network.rule = replace(rule, temperature=temperature)
         starting["hidden"] = [units.centroids for units in network.parameters[:-1]]
