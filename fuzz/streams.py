@@ -62,7 +62,7 @@ def _sessions() -> list[Session]:
 def _fresh(which: int) -> Session:
     """A session before its first event; one that has refused everything, jumps aside, is still that."""
     session = _sessions()[which]
-    if session.events or session.restarts or session._stray != (-1, -1):
+    if session.events or session.restarts or session._strays != (-1, -1, 0):
         session.reset()
     return session
 

@@ -26,6 +26,16 @@ def content(tmp_path_factory):
     return path.read_bytes()
 
 
+def test_views_of_arrays_are_written_as_what_they_show(tmp_path):
+    one, table = network(), np.arange(12).reshape(4, 3)
+    modelfile.write(
+        tmp_path / "a.tsf", modelfile.describe(one), one.parameters, {"more": table[:, -1:], "turned": table.T}
+    )
+    _, tensors = modelfile.read(tmp_path / "a.tsf")  # its checksum is that of what was written
+    assert tensors["more"].tolist() == [[2], [5], [8], [11]]
+    assert tensors["turned"].tolist() == table.T.tolist()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_save_and_load_round_trip_bit_for_bit(tmp_path, dtype):
     one = network(dtype)

@@ -33,7 +33,7 @@ def test_a_network_without_places_by_hand():
     found = law(data, seed=0)
     duration, rest, events = 150.0, 10.0, 16.0  # medians; the last two polarities fire every 10 us
     assert found.layers == (Full(tau=min(duration / 8, 16 * rest), units_per_class=3),)
-    assert found.rule.alpha == (pytest.approx(0.05 * 2 / 16 / events),)
+    assert found.rule.alpha == (pytest.approx(0.2 * 2 / 16 / events),)
     assert (found.rule.beta, found.rule.gamma, found.rule.delta, found.rule.last) == (0, 0, 0, "delta")
     assert found.rule.temperature == pytest.approx(9 * math.log(2))  # the classes' mean surfaces are (1, 0) and (0, 1)
     assert found.fitting == {
@@ -73,14 +73,14 @@ def test_batches_passes_and_rates_follow_from_how_many_there_are(
     data = regular([2] * recordings, np.arange(recordings) % classes)
     found = law(data, seed=0)
     assert [found.fitting[name] for name in ("passes", "batch_size", "sample")] == [passes, batch, sample]
-    assert found.rule.alpha == (pytest.approx(0.05 * min(1, classes / batch) / 2),)
+    assert found.rule.alpha == (pytest.approx(0.2 * min(1, classes / batch) / 2),)
 
 
 @pytest.mark.parametrize(
     ("recordings", "events", "passes"),
-    [(200, 10**6, 60), (200, 5 * 10**6, 50), (200, 10**7, 25), (200, 10**8, 20), (1600, 10**8, 10), (900, 10**8, 18)],
+    [(200, 10**6, 60), (200, 5 * 10**6, 50), (200, 10**7, 25), (200, 10**8, 10), (1600, 10**8, 10), (900, 10**7, 18)],
 )
-def test_long_recordings_have_fewer_passes_but_twenty(recordings, events, passes):
+def test_long_recordings_have_fewer_passes_but_ten(recordings, events, passes):
     assert settings._passes(recordings, events) == passes
 
 
@@ -128,7 +128,7 @@ def test_the_last_layer_remembers_sixteen_of_its_own_intervals(monkeypatch):
     monkeypatch.setattr(settings, "_window", lambda *_: Window(3, units=1, tau=100))
     data = regular([300] * 10, [0, 1] * 5, field=(60,), place=lambda label: 5 + 40 * label)
     hidden, last = law(data, seed=0).layers
-    assert last == Full(tau=160.0, units_per_class=3)  # 300 events on 15 entries
+    assert last == Full(tau=(640.0, 40.0))  # 300 events on 15 entries: 4 times and a quarter of 16 x 10 us
     assert hidden == Window(3, units=1, tau=100, stride=(4,))  # coarser ones are no better
     _, last = law(regular([19, 19], [0, 1], field=(60,)), seed=0).layers
     assert last == Full(tau=180 / 8, units_per_class=1)  # 19 events on 15 entries
@@ -136,10 +136,16 @@ def test_the_last_layer_remembers_sixteen_of_its_own_intervals(monkeypatch):
     assert last == Full(tau=1.0)
 
 
-@pytest.mark.parametrize(("events", "factor", "units"), [(31, 1, 1), (32, 1, 3), (31, 2, 2), (32, 2, 6), (31, 0.1, 1)])
-def test_a_class_has_several_units_where_each_entry_fires_four_times(events, factor, units):
-    field = SimpleNamespace(field=(4,), polarities=2)
-    assert settings._units_per_class(events, field, settings.Knobs(units_per_class=factor)) == units
+@pytest.mark.parametrize(("events", "dense"), [(31, False), (32, True)])
+def test_a_field_is_dense_where_each_entry_fires_four_times(events, dense):
+    assert settings._dense(events, SimpleNamespace(field=(4,), polarities=2)) is dense
+
+
+@pytest.mark.parametrize(("events", "factor", "units"), [(7, 1, 1), (8, 1, 3), (7, 2, 2), (8, 2, 6), (7, 0.1, 1)])
+def test_a_class_has_several_units_where_there_are_no_places_and_entries_fire_often(events, factor, units):
+    data = regular([events] * 2, [0, 1], polarities=2)
+    (last,) = law(data, seed=0, knobs=settings.Knobs(units_per_class=factor)).layers
+    assert last.units_per_class == units
 
 
 def test_fields_that_are_too_large_are_not_tried_but_all_places_as_one_always_are(monkeypatch):

@@ -107,7 +107,8 @@ def write(
     """
     from safetensors.numpy import save
 
-    tensors = named(parameters) | (more or {})
+    # safetensors writes the memory of an array as it is, also where an array is a view that skips some of it
+    tensors = {name: np.ascontiguousarray(array) for name, array in (named(parameters) | (more or {})).items()}
     about = {"format": VERSION, **about}
     try:
         header = {"timesurf": json.dumps(about | {"checksum": checksum(about, tensors)})}
@@ -125,7 +126,7 @@ def named(parameters: Parameters, prefix: str = "") -> dict[str, Array]:
     tensors = {}
     for k, units in enumerate(parameters, start=1):
         for name, array in zip(_ARRAYS, units.arrays, strict=True):
-            tensors[f"{prefix}layer{k}.{name}"] = np.ascontiguousarray(array)
+            tensors[f"{prefix}layer{k}.{name}"] = array
     return tensors
 
 
