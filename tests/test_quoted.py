@@ -66,6 +66,7 @@ PLACES = {  # result file: {where the figure is in it: (how it is printed, the p
         "networks.deeper.online32.events_per_s": ("M.2", ["speed"]),
         "networks.sentences.online32.events_per_s": ("M.2", ["speed"]),
     },
+    "latency": {"stream_to_infer": ("{:.0%}", ["stream"])},
     "senses": {
         "senses.N-MNIST, real thousand.default": ("{:.1%}", ["rule"]),
         "senses.spoken digits, new speaker.default": ("{:.1%}", ["limits"]),
