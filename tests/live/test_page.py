@@ -381,3 +381,14 @@ def test_a_browser_that_is_killed_changes_nothing_for_the_engine(start, tmp_path
         served.show.ask(lambda: served.show.teach(None)).result(20)
         served.show.ask(served.show.taught).result(20).save(tmp_path / "taught.tsf")
     assert Network.load(tmp_path / "taught.tsf").parameters.digest() != start.network.parameters.digest()
+
+
+def test_a_page_may_send_so_much_and_no_more():
+    host, page = Host.__new__(Host), object()
+    host._allowance = {page: (float(PER_SECOND), time.monotonic())}
+    assert host._allowed(page, "x" * LONGEST)
+    assert not host._allowed(page, "x" * (LONGEST + 1))
+    passed = sum(host._allowed(page, "x") for _ in range(10 * PER_SECOND))
+    assert PER_SECOND - 2 <= passed < 5 * PER_SECOND  # those that it had, and a few for the time that this took
+    host._allowance[page] = (-1.0, time.monotonic() - 3600)
+    assert host._allowed(page, "x")  # after a pause, again
