@@ -39,6 +39,7 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     "learning/together.py": ["tests/learning/test_loop_edges.py", "tests/learning/test_together*.py"],
     "learning/copies.py": ["tests/learning/test_copies*.py"],
     "learning/law.py": ["tests/learning/test_law_edges.py", "tests/learning/test_copies*.py"],
+    "learning/candidates.py": ["tests/learning/test_law*.py", "tests/learning/test_copies*.py"],
     "learning/probe.py": ["tests/learning/test_law_edges.py", "tests/learning/test_copies*.py"],
     "learning/rhythm.py": ["tests/learning/test_law_edges.py"],
     "learning/resting.py": ["tests/learning/test_resting*.py"],

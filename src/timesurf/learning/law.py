@@ -30,29 +30,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.engines import Engine, Options, Parameters, choose, pack
+from timesurf.engines import Engine, Options, choose
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
-from timesurf.inference import class_numbers, emitted
+from timesurf.inference import class_numbers
 from timesurf.layers import Full, Layer, Window, stack
 from timesurf.learning import copies
+from timesurf.learning.candidates import Comparison, Hidden, Looked
 from timesurf.learning.probe import (
     PROBED_EVENTS,
-    Probed,
     Strides,
     clearly_better,
-    cross_validated,
     divided,
     mean_surfaces,
     sample,
 )
 from timesurf.learning.rhythm import intervals
-from timesurf.learning.start import first_centroids, with_layer
 from timesurf.rule import Rule
 from timesurf.times import readable
 from timesurf.transforms import crop
@@ -145,55 +143,6 @@ class Law:
         return {**self.fitting, "hidden": self.hidden if same else ()}
 
 
-class _Hidden(NamedTuple):
-    """A hidden layer, and what it makes of the recordings that candidates are compared on."""
-
-    window: Window  # without a stride
-    centroids: Array
-    fine: Recordings
-
-
-class _Looked(NamedTuple):
-    """A field of the last layer, and what a probe says of it."""
-
-    coarse: Recordings
-    taus: tuple[float, ...]  # of the last layer
-    probed: Probed
-    means: Array  # mean surface of each recording
-
-
-class _Trial:
-    """Recordings that candidates are compared on, each with the same draws."""
-
-    def __init__(self, known: Recordings, engine: Engine, options: Options, rng: np.random.Generator) -> None:
-        self.some = sample(known, rng)
-        self.label = class_numbers(known.classes, self.some)
-        self.engine, self.options, self.classes = engine, options, len(known.classes)
-        self.kmeans, self.folds = (int(seed) for seed in rng.integers(2**31, size=2))
-
-    def hidden(self, window: Window) -> _Hidden:
-        """The layer from the k-means of its surfaces."""
-        stages = stack([window, Full(tau=1)], self.some.field, self.some.polarities, self.classes)
-        batch, rng = pack(self.some, self.label), np.random.default_rng(self.kmeans)
-        units = range(stages[0].units)
-        centroids = first_centroids(self.engine, stages, 0, Parameters(), batch, rng, "quick", units, 0.0)
-        layer = with_layer(Parameters(), centroids)
-        return _Hidden(window, centroids, emitted(self.engine, stages[:1], layer, self.some, self.options, 0))
-
-    def means(self, coarse: Recordings, taus: Sequence[float]) -> Array:
-        """Mean surface of each recording, at all time constants."""
-        return np.concatenate([mean_surfaces(self.engine, coarse, tau) for tau in taus], axis=1)
-
-    def look(self, coarse: Recordings, taus: tuple[float, ...]) -> _Looked:
-        """What a probe says of time constants of the last layer."""
-        means = self.means(coarse, taus)
-        return _Looked(coarse, taus, cross_validated(means, self.label, np.random.default_rng(self.folds)), means)
-
-    def error_with(self, copies: Sequence[Array], looked: _Looked) -> float:
-        """Error of the probe that learns from altered copies as well."""
-        return cross_validated(looked.means, self.label, np.random.default_rng(self.folds), copies=copies).error
-
-
 def law(
     recordings: Recordings,
     *,
@@ -252,7 +201,7 @@ def law(
     hidden: tuple[Array, ...] = ()
     if not sides:
         tau = max(knobs.last_tau * min(duration / 8, 16 * rest), 1.0)
-        per_class = max(round(knobs.units_per_class * (MOMENTS if _dense(events, known) else 1)), 1)
+        per_class = _units_per_class(_dense(events, known), knobs)
         layers: tuple[Layer, ...] = (Full(tau=tau, units_per_class=per_class),)
         single = f"a single layer on {known.polarities} polarities, {per_class} unit{'s' * (per_class > 1)} per class"
         why.append(f"no places: {single}, tau {readable(tau)}")
@@ -314,7 +263,7 @@ def _pooled(
 ) -> tuple[tuple[Layer, ...], float, tuple[Array, ...], tuple[int, ...]]:
     """Hidden and last layer, the temperature of the last, the centroids of the hidden, and how far copies are moved."""
     stages = stack([window, Full(tau=1)], known.field, known.polarities, len(known.classes))
-    trial = _Trial(known, choose(engine, stages), options, rng)
+    comparison = Comparison(known, choose(engine, stages), options, rng)
     strides = [each for each in _strides(known.field, knobs.places) if _fits(window, known, each)]
 
     def longest(coarse: Recordings) -> tuple[float]:
@@ -322,50 +271,50 @@ def _pooled(
         at_most = 16 * float(rests.mean()) if len(rests) else math.inf
         return (knobs.last_tau * min(duration / 8, at_most),)
 
-    def at(hidden: _Hidden, stride: Strides) -> _Looked:
+    def at(hidden: Hidden, stride: Strides) -> Looked:
         coarse = divided(hidden.fine, stride)
-        return trial.look(coarse, longest(coarse))
+        return comparison.look(coarse, longest(coarse))
 
-    hidden, slower = trial.hidden(window), trial.hidden(replace(window, tau=SLOWER * float(window.tau)))
+    hidden, slower = comparison.hidden(window), comparison.hidden(replace(window, tau=SLOWER * float(window.tau)))
     best, other, stride = at(hidden, strides[0]), at(slower, strides[0]), strides[0]
     ratio = other.probed.error / max(best.probed.error, 1e-30)
     if ratio < 1:
         hidden, best = slower, other
     if knobs.tau != 1:
-        hidden = trial.hidden(replace(hidden.window, tau=max(knobs.tau * float(hidden.window.tau), 1.0)))
+        hidden = comparison.hidden(replace(hidden.window, tau=max(knobs.tau * float(hidden.window.tau), 1.0)))
         best = at(hidden, stride)
     why.append(_first(hidden.window, ratio))
     tried = [(stride, best.probed.accuracy)]
     for each in strides[1:]:
         found = at(hidden, each)
         tried.append((each, found.probed.accuracy))
-        if clearly_better(found.probed.accuracy, best.probed.accuracy, len(trial.label)):
+        if clearly_better(found.probed.accuracy, best.probed.accuracy, len(comparison.label)):
             best, stride = found, each
     why.append(_probed(stride, tried))
     dense = stride != "field" and _dense(float(np.median(hidden.fine.counts)), best.coarse)
     (reach,) = best.taus
     if dense:
-        best = trial.look(best.coarse, tuple(reach * part for part in SCALES))
+        best = comparison.look(best.coarse, tuple(reach * part for part in SCALES))
     for part in SHORTER:
-        found = trial.look(best.coarse, (reach / part,))
+        found = comparison.look(best.coarse, (reach / part,))
         if found.probed.error < CLEARLY * best.probed.error:
             best = found
     several = len(best.taus) > 1
-    per_class = max(round(knobs.units_per_class * (MOMENTS if dense and not several else 1)), 1)
+    per_class = _units_per_class(dense and not several, knobs)
     why.append(_last(per_class, best.taus, reach))
     moved = _moved(known, stride)
     if moved:
         shown = [
-            trial.means(divided(crop(hidden.fine, corner, hidden.fine.field), stride), best.taus)
+            comparison.means(divided(crop(hidden.fine, corner, hidden.fine.field), stride), best.taus)
             for corner in copies.corners(moved)
         ]
-        ratio = trial.error_with(shown, best) / max(best.probed.error, 1e-30)
+        ratio = comparison.error_with(shown, best) / max(best.probed.error, 1e-30)
         moved = moved if ratio < 1 else ()
         why.append(_copied(moved, ratio))
     taus = tuple(max(tau, 1.0) for tau in best.taus)
     last = Full(tau=taus if several else taus[0], units_per_class=per_class)
     layers = (replace(hidden.window, stride=stride), last)
-    return layers, _temperature(best.means, trial.label), (hidden.centroids,), moved
+    return layers, _temperature(best.means, comparison.label), (hidden.centroids,), moved
 
 
 def _fits(window: Window, known: Recordings, stride: Strides) -> bool:
@@ -402,6 +351,11 @@ def _copied(moved: tuple[int, ...], ratio: float) -> str:
     if not moved:
         return f"places: as they are ({probed})"
     return f"places: each pass moves recordings by up to {' x '.join(map(str, moved))} pixels ({probed})"
+
+
+def _units_per_class(moments: bool, knobs: Knobs) -> int:
+    """Several where moments of a recording differ, else one."""
+    return max(round(knobs.units_per_class * (MOMENTS if moments else 1)), 1)
 
 
 def _dense(events: float, field: Recordings) -> bool:
