@@ -57,21 +57,42 @@ if not file.startswith(root): sys.exit(f"{file} was imported instead of the copy
 exec(code)
 """
 PYTEST = """
-import json, os, pytest
+import faulthandler, json, os, pytest, time
+limit = float(os.environ.get("EACH", 0))  # seconds that one test may take
+heard = os.fdopen(os.dup(2), "w")  # pytest keeps what tests print
 class Notes:
-    passed, failed = 0, []
+    def __init__(self, file): self.file = file
+    def note(self, what, name, seconds=0): print(json.dumps([what, name, seconds]), file=self.file, flush=True)
+    def pytest_runtest_logstart(self, nodeid):
+        self.began = time.monotonic()
+        self.note("begun", nodeid)
+        if limit: faulthandler.dump_traceback_later(limit, exit=True, file=heard)
     def pytest_runtest_logreport(self, report):
-        self.passed += report.passed and report.when == "call"
+        if report.passed and report.when == "call": self.note("passed", report.nodeid, time.monotonic() - self.began)
         self.pytest_collectreport(report)
     def pytest_collectreport(self, report):
-        if report.failed and report.nodeid not in self.failed: self.failed.append(report.nodeid)
-notes = Notes()
-code = pytest.main(sys.argv[1:], plugins=[notes])
-if "NOTES" in os.environ:
-    with open(os.environ["NOTES"], "w") as file: json.dump([notes.passed, notes.failed], file)
-sys.exit(code)
+        if report.failed: self.note("failed", report.nodeid)
+    def pytest_sessionfinish(self): faulthandler.cancel_dump_traceback_later()
+with open(os.environ.get("NOTES", os.devnull), "w") as file:
+    sys.exit(pytest.main(sys.argv[1:], plugins=[Notes(file)]))
 """
 MEMORY = 8 << 30  # bytes of address space: a mutant must not take the machine down
+
+
+class Noted:
+    """What a run of pytest has written down, up to its end, however it ended."""
+
+    def __init__(self, path):
+        lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+        notes = [json.loads(line) for line in lines if line.endswith("\n")]
+        self.begun = [name for what, name, _ in notes if what == "begun"]
+        self.passed = {name: seconds for what, name, seconds in notes if what == "passed"}
+        self.failed = list(dict.fromkeys(name for what, name, _ in notes if what == "failed"))
+
+    @property
+    def culprit(self):
+        """The test that ended a run which did not pass: the first that failed, or the last begun."""
+        return self.failed[0] if self.failed else self.begun[-1] if self.begun else ""
 
 
 class Runner:
@@ -97,11 +118,12 @@ class Runner:
             digest.update(f"{path.relative_to(self.project.root)} {path.stat().st_size};".encode() + path.read_bytes())
         return digest.hexdigest()[:16]
 
-    def test(self, tree, tests, limit=None, *, without=(), notes=None):
+    def test(self, tree, tests, limit=None, *, without=(), notes=None, every=False, collect=False, each=0):
         """How the tests end on this copy (passed, failed, timed out), after how long, and what they print.
 
-        `without` are some of them that are not run. Where `notes` is a file, all are run even if one fails; how many
-        pass and which fail is written there.
+        `without` are some of them that are not run. With `every` all others are, even if one fails; with `collect` none
+        is, but files are imported. Which begin, pass and fail is written to the file `notes`. A test that takes longer
+        than `each` seconds ends the run.
         """
         root = self.project.root
         words = ["-q", "-p", "no:cacheprovider", "--rootdir", str(root), "--doctest-modules"]
@@ -112,9 +134,10 @@ class Runner:
             words += ["-c", str(settings)]
         if self.lenient:
             words += ["-W", "default"]
-        if notes is None:
-            return self.run(tree, PYTEST, ["-x", *words], limit)
-        return self.run(tree, PYTEST, [*words, "--continue-on-collection-errors"], limit, NOTES=str(notes))
+        words.append("--continue-on-collection-errors" if every else "-x")
+        words += ["--collect-only"] if collect else []
+        variables = {"NOTES": str(notes)} if notes else {}
+        return self.run(tree, PYTEST, words, limit, **variables, EACH=str(each))
 
     def run(self, tree, code, words=(), limit=None, **variables):
         """Run some code on this copy; how, after how long, what it prints."""
@@ -167,11 +190,14 @@ class Runner:
         return [*self.project.tests(row), *(str(tree / self.project.package / module) for module in modules)]
 
     def prepare(self):
-        """Compile what most tests need; how many seconds it takes."""
+        """Compile what most tests need; how many seconds it takes, or took when it was compiled."""
         how, seconds, said = self.run(self.whole, self.project.prepare)
         if how != "passed":
             raise MutantsError(f"{self.project.prepare!r} fails:\n{said[-3000:]}")
-        return (seconds,)
+        noted = self.whole / "compiling_s.txt"  # with kernels that are kept it takes no time, and with others it does
+        if not noted.exists():
+            noted.write_text(f"{seconds}")
+        return (max(seconds, float(noted.read_text())),)
 
     def unmutated(self, row, modules):
         """How the tests of a row end without mutation; what they compile stays in the whole copy.
@@ -179,17 +205,47 @@ class Runner:
         Tests that fail judge no mutant; the others do, if there are any and no doctest fails.
         """
         notes = Path(tempfile.mkdtemp(dir=self.folder)) / "notes.json"
-        how, seconds, said = self.test(self.whole, self.tests(self.whole, row, modules), notes=notes)
-        if how != "passed" and notes.exists():
-            passed, failed = json.loads(notes.read_text())
+        how, seconds, said = self.test(self.whole, self.tests(self.whole, row, modules), notes=notes, every=True)
+        if how != "passed":
+            passed, failed = (noted := Noted(notes)).passed, noted.failed
             here = {Path(path).relative_to(self.project.root).as_posix() for path in self.project.tests(row)}
             if passed and failed and all(one.partition("::")[0] in here for one in failed):
                 self.left_out[row], how = failed, "passed"
         return how, seconds, said
 
-    def mutated(self, mutant, row, limit):
-        """How the tests of a mutant end, and after how long."""
+    def confirm(self, names):
+        """How many seconds each of these tests takes without mutation, for those that pass.
+
+        Names are those of pytest; that of a file asks only whether it can be imported.
+        """
+        seconds, notes = {}, Path(tempfile.mkdtemp(dir=self.folder)) / "notes.jsonl"
+        files = [name for name in names if "::" not in name]
+        if files:
+            paths = [str(self.project.root / name) for name in files]
+            how, _, _ = self.test(self.whole, paths, notes=notes, every=True, collect=True)
+            failed = Noted(notes).failed
+            if how == "passed" or failed:
+                seconds |= {name: 0.0 for name in files if name not in failed}
+        if len(files) < len(names):
+            asked = {self.asked(name) for name in names if "::" in name}
+            self.test(self.whole, sorted(asked), notes=notes, every=True)
+            passed = Noted(notes).passed
+            seconds |= {name: passed[name] for name in names if name in passed}
+        return (seconds,)
+
+    def asked(self, name):
+        """How pytest is asked for a test of this name; that of an example in a docstring begins with the colons."""
+        if not name.startswith("::"):
+            return str(self.project.root / name)
+        path = self.whole.joinpath(*name[2:].split("."))
+        while not (path.with_suffix(".py").exists() or (path / "__init__.py").exists()):
+            path = path.parent
+        return str(path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py")
+
+    def mutated(self, mutant, row, limit, each=0):
+        """How the tests of a mutant end, after how long, and which of them ended it; the first file if none began."""
         tree = Path(tempfile.mkdtemp(dir=self.folder))
+        notes = Path(tempfile.mkdtemp(dir=self.folder)) / "notes.jsonl"
         try:
             # Links suffice: bytecode and kernels are replaced, never written into.
             shutil.copytree(self.whole, tree, copy_function=os.link, dirs_exist_ok=True)
@@ -204,7 +260,11 @@ class Runner:
                 for cached in beside.glob(f"{kernel.stem}.*.nb[ic]"):
                     cached.unlink()
             tests, without = self.tests(tree, row, [mutant.module]), self.left_out.get(row, ())
-            return self.test(tree, tests, limit, without=without)[:2]
+            how, seconds, said = self.test(tree, tests, limit, without=without, notes=notes, each=each)
+            if how == "failed" and "Timeout (" in said and not Noted(notes).failed:
+                how = "timed out"
+            first = Path(tests[0]).relative_to(self.project.root).as_posix()
+            return how, seconds, "" if how == "passed" else Noted(notes).culprit or first
         finally:
             shutil.rmtree(tree, ignore_errors=True)
 

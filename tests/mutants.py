@@ -15,7 +15,9 @@ of the module itself, fail or run past the time limit. Not mutated: strings, ann
 Tests that fail without any mutation judge none: they are left out, and named. Where no others are left the mutants are
 not run, not counted, and listed as such. Mutants run in the order in which they were drawn, and none is begun that
 would not end in time: a call that is cut short has drawn evenly over modules too, but for its last minutes, in which
-only mutants of quick tests begin, and it has not just dropped survivors, whose tests run longest.
+only mutants of quick tests begin, and it has not just dropped survivors, whose tests run longest. With `--quick` tests
+do not run without mutation first: those that caught a mutant do afterwards, and it counts only if they pass then; where
+they do not, it runs again without them. A mutant that no test notices needs no such proof.
 
 Every mutant runs in a copy of src of its own, so the checkout is never changed. The copy shares bytecode and compiled
 kernels with a copy that the unmutated tests have run in, except kernels that the mutation may be compiled into. It sees
@@ -91,6 +93,9 @@ class Project:
 
 GRACE = 10  # seconds that every run may take longer than the limit
 SPARE = 1.3  # times what the tests take without mutation: time that has to be left for a mutant to be begun
+EACH = 60  # seconds that one test may take with `--quick`, and those of compiling where kernels are compiled again
+TOGETHER = 20  # mutants whose catching tests run without mutation at one time
+CLOSING = 120  # seconds before the end in which what was caught is confirmed and no mutant begins
 PREPARE = "from timesurf.engines.cpu.engine import warm_up; warm_up()"
 THIS = Project(Path(__file__).resolve().parents[1], "timesurf", NEAREST, OUTSIDE, PREPARE)
 
@@ -124,7 +129,7 @@ def interrupts():
 class Hunt:
     """Runs mutants in the order given, each once the tests of its row have passed without it; keeps what comes out."""
 
-    def __init__(self, project, chosen, sources, factor, report, save):
+    def __init__(self, project, chosen, sources, factor, report, save, quick=False):
         self.chosen, self.sources, self.factor, self.report, self.save = chosen, sources, factor, report, save
         self.rows = project.core()
         self.todo, self.results = list(chosen), []
@@ -133,6 +138,9 @@ class Hunt:
         self.failing = {}  # rows whose tests fail without any mutation, and what they say
         self.left_out = {}  # rows of which only some tests do, and which
         self.late = False
+        self.quick = quick
+        self.doubtful = []  # mutants that were caught by tests of which it is not known whether they pass without: why
+        self.known = {}  # seconds that tests take without mutation, of those that pass
 
     @property
     def complete(self):
@@ -144,6 +152,8 @@ class Hunt:
         Mutants that would end too late if their tests did not notice them are left out, and all wait until it is known
         how long kernels take to compile.
         """
+        if self.quick:
+            return self.next_quick(runner, deadline)
         for mutant in list(self.todo):
             row = self.rows[mutant.module]
             if row not in self.seconds:
@@ -159,6 +169,53 @@ class Hunt:
                 return runner.mutated, (mutant, row, self.factor * usual + GRACE), partial(self.judged, mutant)
         return None
 
+    def next_quick(self, runner, deadline):
+        """The same, where tests run without mutation only after they have caught something."""
+        if self.compiling is None:
+            return None
+        closing = time.monotonic() > deadline - CLOSING
+        if self.doubtful and (len(self.doubtful) >= TOGETHER or closing or not self.todo):
+            doubtful, self.doubtful = self.doubtful, []
+            names = sorted({by for _, _, _, by, _, _ in doubtful} - set(self.known))
+            return runner.confirm, (names,), partial(self.confirmed, runner, doubtful)
+        if self.todo and closing:
+            self.late, self.todo = True, []
+        if not self.todo:
+            return None
+        mutant = self.todo.pop(0)
+        row, each = self.rows[mutant.module], EACH + bool(runner.stale(mutant)) * self.compiling
+        without = list(self.left_out.get(row, ()))
+        return runner.mutated, (mutant, row, None, each), partial(self.noticed, mutant, each, without)
+
+    def noticed(self, mutant, each, without, how, took, by):
+        """A mutant has run; what caught it may have to be confirmed."""
+        if how == "passed":
+            self.judged(mutant, how, took)
+        elif by in self.known and (how != "timed out" or self.factor * self.known[by] <= each):
+            self.judged(mutant, how, took, by)
+        else:
+            self.doubtful.append((mutant, how, took, by, each, without))
+            self.report(f"{mutant.id}  {how} by {by}, {took:.0f} s")
+
+    def confirmed(self, runner, doubtful, seconds):
+        """Tests have run without mutation: mutants count whose test passed, the others run again without it."""
+        self.known |= seconds
+        for mutant, how, took, by, each, without in doubtful:
+            if by in self.known and (how != "timed out" or self.factor * self.known[by] <= each):
+                self.judged(mutant, how, took, by)
+                continue
+            row = self.rows[mutant.module]
+            if by.startswith("::") or by in without:  # cannot be left out
+                self.failing[row] = f"{by} does not pass without mutation, or not in time"
+                self.report(f"{mutant.id} is not counted: {self.failing[row]}.")
+                self.save(self)
+                continue
+            if by not in self.left_out.setdefault(row, []):
+                self.left_out[row].append(by)
+            runner.left_out[row] = self.left_out[row]
+            self.todo.append(mutant)
+            self.report(f"{mutant.id} runs again: {by} does not pass without mutation, or not in time.")
+
     def passed(self, runner, row, how, seconds, said):
         if how == "passed":
             self.seconds[row] = seconds
@@ -172,10 +229,10 @@ class Hunt:
         self.report(f"The tests of {row} fail without any mutation, so its mutants are not run:\n{self.failing[row]}")
         self.save(self)
 
-    def judged(self, mutant, how, took):
+    def judged(self, mutant, how, took, by=""):
         before, after = mutant.change(self.sources[mutant.module])
         self.results.append({"id": mutant.id, "module": mutant.module, "ended": how, "caught": how != "passed"})
-        self.results[-1] |= {"seconds": round(took, 1), "before": before, "after": after}
+        self.results[-1] |= {"by": by, "seconds": round(took, 1), "before": before, "after": after}
         self.results[-1] |= {"reason": REASONS.get((mutant.module, after), "")}
         verdict = "SURVIVED" if how == "passed" else f"caught, {how}"
         self.report(f"{len(self.results)}/{len(self.chosen)}  {mutant.id}  {verdict}, {took:.0f} s")
@@ -264,6 +321,9 @@ def main(argv=None, project=THIS):
     parser.add_argument(
         "--done", type=Path, action="append", default=[], metavar="JSON", help="leave out what such a call has run"
     )
+    parser.add_argument(
+        "--quick", action="store_true", help="run tests without mutation only after they have caught a mutant"
+    )
     parser.add_argument("--lenient", action="store_true", help="warnings fail no test: for other versions of packages")
     parser.add_argument("--json", type=Path, help="also write the results to this file, as they come")
     asked = parser.parse_args(argv)
@@ -289,7 +349,8 @@ def main(argv=None, project=THIS):
                 before, after = mutant.change(sources[mutant.module])
                 print(f"{mutant.id}\n  - {before}\n  + {after}")
             return 0
-        hunt = Hunt(project, mutants, sources, asked.timeout, partial(print, flush=True), partial(save, asked))
+        report, keep = partial(print, flush=True), partial(save, asked)
+        hunt = Hunt(project, mutants, sources, asked.timeout, report, keep, asked.quick)
         options = {"jobs": asked.jobs, "warm": asked.warm, "lenient": asked.lenient}
         options |= {"deadline": began + 60 * asked.minutes}
         with interrupts() as interrupted:

@@ -63,6 +63,18 @@ def test_a_selection_of_recordings_and_what_would_leave_the_field():
     assert all(0 <= c.min() <= c.max() <= 8 for c in grown.coords)
 
 
+def test_what_is_bent_by_nothing_stays_also_at_the_edges():
+    corners = Recordings([[0, 12, 0, 12, 6], [0, 0, 8, 8, 4]], t=range(5), field=(13, 9))
+    same = transforms.bend(corners, turn=0, grow=0, shear=0, seed=8)
+    assert [c.tolist() for c in same.coords] == [c.tolist() for c in corners.coords]
+
+
+def test_events_that_would_leave_the_field_come_at_its_edges():
+    corners = Recordings([[1, 11] * 20, [1, 7] * 20], t=[0, 1] * 20, offsets=range(0, 41, 2), field=(13, 9))
+    grown = transforms.bend(corners, turn=0, grow=0.99, shear=0, seed=8)
+    assert [(int(c.min()), int(c.max())) for c in grown.coords] == [(0, 12), (0, 8)]
+
+
 @pytest.mark.parametrize("amounts", [{"turn": -1}, {"turn": 181}, {"grow": 1.0}, {"grow": -0.1}, {"shear": 1.1}])
 def test_amounts_out_of_range_are_refused(amounts):
     with pytest.raises(SettingError, match=next(iter(amounts))):

@@ -201,6 +201,69 @@ def test_tests_that_fail_already_are_left_out_and_the_others_judge(toy, capsys, 
     assert "Left out of the tests of rates.py" in capsys.readouterr().out
 
 
+def test_quick_draws_find_the_same_and_name_the_test_that_caught(toy, tmp_path):
+    with (toy.root / "src/toy/rates.py").open("a") as file:
+        file.write(
+            '\ndef twice(a):\n    """\n    >>> twice(3)\n    6\n    """\n    return a + a\n\nassert len("ab") == 2\n'
+        )
+    assert mutants.main(["--quick", "--json", str(tmp_path / "found.json")], toy) == 0
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert {result["id"]: result["by"] for result in found["results"]} == {
+        "rates.py:1:8:3->4": "tests/test_rates.py::test_rates",
+        "rates.py:4:12:min->max": "tests/test_rates.py::test_rates",
+        "rates.py:7:14:lt->le": "",
+        "rates.py:7:16:0->1": "",
+        "rates.py:14:14:add->sub": "::toy.rates.twice",
+        "rates.py:16:18:eq->ne": "tests/test_rates.py",  # which cannot be imported
+        "rates.py:16:21:2->3": "tests/test_rates.py",
+    }
+    assert (found["mutants"], found["caught"], found["complete"]) == (7, 5, True)
+
+
+def test_a_test_that_fails_without_mutation_catches_nothing_in_a_quick_draw(toy, capsys, tmp_path):
+    (toy.root / "tests/test_fails.py").write_text("def test_no():\n    assert 1 == 2\n")
+    (toy.root / "tests/test_lacks.py").write_text("import nothing_of_this_name\n")
+    assert mutants.main(["--quick", "--json", str(tmp_path / "found.json")], toy) == 0
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert sorted(found["left_out"]["rates.py"]) == ["tests/test_fails.py::test_no", "tests/test_lacks.py"]
+    assert (found["mutants"], found["caught"]) == (4, 2)
+    assert "runs again" in capsys.readouterr().out
+
+
+def test_an_example_that_fails_without_mutation_is_not_counted_in_a_quick_draw(toy, tmp_path):
+    (toy.root / "src/toy/rates.py").write_text('RATE = 3\n\ndef one():\n    """\n    >>> one()\n    2\n    """\n')
+    assert mutants.main(["--quick", "--json", str(tmp_path / "found.json")], toy) == 2
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert (found["mutants"], list(found["failing"])) == (0, ["rates.py"])
+
+
+@pytest.mark.parametrize(("each", "how"), [(3, "timed out"), (0.5, "")])
+def test_a_test_that_never_ends_catches_a_mutant_in_a_quick_draw_unless_it_is_slow_anyway(
+    toy, monkeypatch, tmp_path, each, how
+):
+    monkeypatch.setattr(mutants, "EACH", each)
+    (toy.root / "src/toy/rates.py").write_text("def f(n):\n    while n > 0:\n        n -= 1\n")
+    (toy.root / "tests/test_rates.py").write_text(
+        "import time\nfrom toy.rates import f\n\ndef test_f():\n    time.sleep(0.3)\n    f(3)\n"
+    )
+    (toy.root / "tests/test_other.py").write_text("def test_other():\n    pass\n")
+    main = ["--quick", "--only", "rates.py:3:11:sub->add", "--json", str(tmp_path / "found.json")]
+    assert mutants.main(main, toy) == 0
+    (found,) = json.loads((tmp_path / "found.json").read_text())["results"]
+    assert (found["ended"], found["caught"]) == ((how, True) if how else ("passed", False))
+
+
+def test_how_long_kernels_take_to_compile_is_kept_with_them(toy, tmp_path):
+    """Else mutants would seem caught where kernels are found compiled: too little time to compile them again."""
+    (tmp_path / "a").mkdir()
+    slow = dataclasses.replace(toy, prepare="import os, time; time.sleep(0 if 'COMPILED' in os.environ else 2)")
+    (first,) = mutants.Runner(slow, tmp_path / "a", tmp_path / "warm").prepare()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPILED", "1")
+        (then,) = mutants.Runner(slow, tmp_path / "a", tmp_path / "warm").prepare()
+    assert then == first >= 2
+
+
 def test_none_is_begun_that_would_not_end_in_time(toy, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(mutants, "SPARE", 1e6)
     assert mutants.main(["--minutes", "5", "--json", str(tmp_path / "found.json")], toy) == 0

@@ -8,6 +8,7 @@ import pytest
 from timesurf import EventError
 from timesurf.engines import Options, Outcome, Parameters, data, pack
 from timesurf.events import Recordings
+from timesurf.io import npz
 from timesurf.layers import Full, Tile, stack
 
 STAGES = stack([Tile((1,), units=3, tau=1), Full(units=4, units_per_class=2, tau=1)], (2,), 1)
@@ -80,6 +81,13 @@ def test_times_take_64_bits_from_nine_minutes_on(length, kind):
     batch = pack(Recordings([[0, 0]], [5, 5 + length], field=(1,)))
     assert batch.t.dtype == kind
     assert batch.t.tolist() == [0, length]
+
+
+def test_all_places_and_polarities_of_a_mapped_file_are_packed(tmp_path):
+    npz.write(tmp_path / "all.npz", Recordings([[0, 1, 2] * 2], range(6), [0, 0, 0, 1, 1, 1], field=(3,), polarities=2))
+    mapped = npz.read(tmp_path / "all.npz")
+    assert mapped.mapped
+    assert pack(mapped).entry.tolist() == [0, 2, 4, 1, 3, 5]
 
 
 def checked(t, entry=None, offsets=(0, 2, 4), part=slice(0, 2), size=4):

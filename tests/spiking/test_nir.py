@@ -68,6 +68,13 @@ def test_same_spikes_as_the_graph_that_nir_reads_back(tmp_path):
     assert [batch.t[i] for i, _ in spikes] == expected.t.tolist()
 
 
+def test_neurons_without_a_threshold_become_leaky_integrators():
+    graph = export.graph(network(ready=0), lossy=True)
+    assert list(graph.nodes) == ["input", "synapses_1", "neurons_1", "synapses_2", "neurons_2", "output"]
+    assert [type(graph.nodes[f"neurons_{k}"]) for k in (1, 2)] == [nir.LI, nir.LIF]
+    np.testing.assert_allclose(graph.nodes["neurons_1"].tau, 300e-6)
+
+
 def in_steps(graph, current, step):
     """Spikes of a graph of two layers whose equations are solved by Euler's method: (recording, step, neuron)."""
     layers = [(graph.nodes[f"synapses_{k}"].weight, graph.nodes[f"neurons_{k}"]) for k in (1, 2)]
