@@ -1,5 +1,7 @@
 """Verbs of a spiking network where something turns: other fields, orders, falling rates, progress, sizes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -127,7 +129,9 @@ def test_unlabelled_recordings_cannot_be_evaluated(started):
     assert started.evaluate(some)["recordings"] == 6
 
 
-def test_more_votes_than_there_may_be_are_refused_before_any_is_counted(started, monkeypatch):
+def test_more_votes_than_there_may_be_are_refused_before_any_is_counted(monkeypatch):
+    layers = [replace(LAYERS[0], units=3), *LAYERS[1:]]  # votes are of the last layer
+    started = SpikingNetwork(layers, (4,), 1, ["a", "b"], seed=3).start(recordings())
     monkeypatch.setattr(inference, "_MOST_VOTES", 12)
     assert started.infer(recordings(6)).votes.shape == (6, 2)
     monkeypatch.setattr(inference, "_MOST_VOTES", 11)
