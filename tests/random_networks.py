@@ -33,7 +33,7 @@ def strides(dimensions):
 
 
 @st.composite
-def networks(draw, field, most_layers=4, kinds=(Window, Tile, Full), several=True):
+def networks(draw, field, most_layers=4, kinds=(Window, Tile, Full), several=True, windows=(1, 3, 5)):
     """1 to 4 layers of these kinds; each takes what the one below emits, down to a field of no dimensions.
 
     A `Full` layer may have several time constants, unless told otherwise.
@@ -43,7 +43,7 @@ def networks(draw, field, most_layers=4, kinds=(Window, Tile, Full), several=Tru
         about = {"units": draw(st.integers(1, 5)), "tau": draw(taus), "feedback_tau": draw(taus)}
         kind = draw(st.sampled_from(kinds))
         if kind is Window:
-            layer = Window(draw(st.sampled_from([1, 3, 5])), stride=draw(strides(len(field))), **about)
+            layer = Window(draw(st.sampled_from(windows)), stride=draw(strides(len(field))), **about)
         elif kind is Tile:
             layer = Tile([draw(st.integers(1, 4)) for _ in field], **about)
         else:
@@ -72,11 +72,11 @@ def streams(draw, field, polarities, most_events=60):
 
 
 @st.composite
-def cases(draw, most_layers=4, kinds=(Window, Tile, Full), several=True):
+def cases(draw, most_layers=4, kinds=(Window, Tile, Full), several=True, windows=(1, 3, 5)):
     """A network with parameters somewhere among its surfaces, thresholds that reject some, events and labels."""
     field = tuple(draw(st.lists(st.integers(1, 7), min_size=1, max_size=3)))
     polarities = draw(st.integers(1, 3))
-    stages = stack(draw(networks(field, most_layers, kinds, several)), field, polarities)
+    stages = stack(draw(networks(field, most_layers, kinds, several, windows)), field, polarities)
     recordings = draw(streams(field, polarities))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     centroids, thresholds = [], []

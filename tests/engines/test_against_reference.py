@@ -13,7 +13,7 @@ from tests.random_networks import cases, temperatures
 from timesurf.engines import Options, reference
 from timesurf.engines.cpu import compact, layout, yardstick
 from timesurf.engines.cpu import engine as cpu
-from timesurf.layers import Full, Tile
+from timesurf.layers import Full, Tile, Window
 
 ENGINES = [pytest.param(yardstick, id="yardstick"), pytest.param(cpu, id="cpu")]
 EXACT = {"rtol": 1e-9, "atol": 1e-12}
@@ -147,6 +147,11 @@ def test_online_learning_in_float32_differs_only_in_rounding(small, case):
 @given(case=cases(kinds=(Tile, Full)))
 def test_networks_of_small_layers_in_float32_differ_only_in_rounding(case):
     assume(compact.fits(case.stages))
+    assert_same_as_reference_in_float32(case)
+
+
+@given(case=cases(most_layers=2, kinds=(Window, Full), several=False, windows=(3, 5, 7, 9, 11)))
+def test_windows_whose_rows_are_packed_in_float32_differ_only_in_rounding(case):
     assert_same_as_reference_in_float32(case)
 
 

@@ -146,6 +146,22 @@ def call(builder, name, arguments):
     return builder.call(cgutils.get_or_insert_function(builder.module, function, f"{name}.v{kind.count}f32"), arguments)
 
 
+def masked_load(builder, pointer, here, others):
+    """A vector of which the lanes `here` are loaded: whatever lies at the others is not touched."""
+    kind = others.type
+    element = kind.element
+    name = f"llvm.masked.load.v{kind.count}i{element.width}.p0"
+    mask = flags(here)
+    function = ir.FunctionType(kind, [pointer.type, I32, mask.type, kind])
+    load = cgutils.get_or_insert_function(builder.module, function, name)
+    return builder.call(load, [pointer, I32(element.width // 8), mask, others])
+
+
+def flags(values):
+    """A vector of these truth values."""
+    return ir.Constant(ir.VectorType(ir.IntType(1), len(values)), [int(value) for value in values])
+
+
 def multiply_add(builder, a, b, c):
     """A b + c in one instruction where there is one."""
     return builder.fadd(builder.fmul(a, b, flags=FUSED), c, flags=FUSED)

@@ -20,53 +20,110 @@ from timesurf.engines.cpu.layout import SPARSE
 from timesurf.engines.cpu.vector import LANE, SILENT, VECTOR
 
 _LONGEST = SPARSE // VECTOR  # vectors of a surface whose entries are all compared
+# Runs and their length, of windows of one or two polarities: their rows are packed, by code for each of these shapes.
+_PACKED = [(n, p * n) for n in (3, 5, 7, 9, 11) for p in (1, 2) if p * n * n <= SPARSE]
 
 
 @intrinsic
-def write_surface(typing_context, context, begin, runs, run0, rows, row, now, slope, sparse, ts, at):
+def write_surface(typing_context, context, begin, runs, run0, rows, row, now, slope, sparse, ts, at, known, own):
     """exp(age slope) of every entry of a neighbourhood to ts[at:], zeros behind it: the sum of squares.
 
     The neighbourhood is `rows` runs of `row` entries; run q begins at context[begin + runs[run0 + q]]. Where `sparse`,
-    vectors in which nothing fired lately are left out. The event itself is not in it yet: see `compare`.
+    vectors in which nothing fired lately are left out. The event's own entry is 1 where it is `known`; if not, it comes
+    later: see `compare`.
     """
 
     def build(target, builder, signature, arguments):
-        context, begin, runs, run0, rows, row, now, slope, sparse, ts, at = arguments
-        index = row.type
+        context, begin, runs, run0, rows, row, now, slope, sparse, ts, at, known, own = arguments
+        args, index, bit = signature.args, row.type, ir.IntType(1)
         total = cgutils.alloca_once_value(builder, emit.zeros(VECTOR))
-        ages = emit.all(builder, now, VECTOR)
         slopes = emit.all(builder, builder.fmul(slope, F32(LOG2_E)), VECTOR)
-        chunks = builder.udiv(builder.add(row, index(VECTOR - 1)), index(VECTOR))
-        with cgutils.for_range(builder, chunks) as chunk:  # the last of a run first: zeros behind it are overwritten
-            j = builder.mul(builder.sub(builder.sub(chunks, index(1)), chunk.index), index(VECTOR))
-            left = builder.trunc(builder.sub(row, j), I32)
-            lane = builder.icmp_signed("<", emit.count(VECTOR), emit.all(builder, left, VECTOR))
-            source, to = builder.add(begin, j), builder.add(at, j)
-            with cgutils.for_range(builder, rows) as outer:
-                run = builder.load(emit.at(target, builder, signature.args[2], runs, builder.add(run0, outer.index)))
-                times = builder.load(
-                    emit.vector(target, builder, signature.args[0], context, builder.add(source, run)), align=4
-                )
-                age = builder.sitofp(builder.sub(ages, times), ir.VectorType(F32, VECTOR))
-                x = builder.fmul(age, slopes)
-                alive = builder.and_(lane, builder.fcmp_ordered(">", x, emit.full(-SILENT * LOG2_E, VECTOR)))
-                place = builder.add(to, builder.mul(outer.index, row))
-                store = emit.vector(target, builder, signature.args[9], ts, place)
-                some = builder.icmp_unsigned("!=", builder.bitcast(alive, ir.IntType(VECTOR)), ir.IntType(VECTOR)(0))
-                wanted = builder.or_(some, builder.not_(builder.trunc(sparse, ir.IntType(1))))
-                with builder.if_else(wanted) as (live, dead):
-                    with live:
-                        value = builder.select(alive, emit.power(builder, x, VECTOR), emit.zeros(VECTOR))
-                        builder.store(value, store, align=4)
-                        builder.store(emit.multiply_add(builder, value, value, builder.load(total)), total)
-                    with dead:
-                        builder.store(emit.zeros(VECTOR), store, align=4)
-        return emit.sum(builder, builder.load(total), VECTOR)
+        low = emit.full(-SILENT * LOG2_E, VECTOR)
 
-    whole = types.intp
-    signature = types.float32(
-        context, whole, runs, whole, whole, whole, context.dtype, types.float32, types.boolean, ts, whole
-    )
+        def run(q):
+            """Where run q begins."""
+            first = builder.load(emit.at(target, builder, args[2], runs, builder.add(run0, q)))
+            return builder.add(begin, first)
+
+        def store(value, place):
+            builder.store(value, emit.vector(target, builder, args[9], ts, place), align=4)
+            builder.store(emit.multiply_add(builder, value, value, builder.load(total)), total)
+
+        def run_by_run():
+            ages = emit.all(builder, now, VECTOR)
+            chunks = builder.udiv(builder.add(row, index(VECTOR - 1)), index(VECTOR))
+            with cgutils.for_range(builder, chunks) as chunk:  # the last of a run first: zeros behind are overwritten
+                j = builder.mul(builder.sub(builder.sub(chunks, index(1)), chunk.index), index(VECTOR))
+                left = builder.trunc(builder.sub(row, j), I32)
+                lane = builder.icmp_signed("<", emit.count(VECTOR), emit.all(builder, left, VECTOR))
+                with cgutils.for_range(builder, rows) as outer:
+                    source = builder.add(run(outer.index), j)
+                    times = builder.load(emit.vector(target, builder, args[0], context, source), align=4)
+                    x = builder.fmul(builder.sitofp(builder.sub(ages, times), slopes.type), slopes)
+                    alive = builder.and_(lane, builder.fcmp_ordered(">", x, low))
+                    place = builder.add(builder.add(at, j), builder.mul(outer.index, row))
+                    bits = ir.IntType(VECTOR)
+                    some = builder.icmp_unsigned("!=", builder.bitcast(alive, bits), bits(0))
+                    with builder.if_else(builder.or_(some, builder.not_(builder.trunc(sparse, bit)))) as (live, dead):
+                        with live:
+                            store(builder.select(alive, emit.power(builder, x, VECTOR), emit.zeros(VECTOR)), place)
+                        with dead:
+                            builder.store(emit.zeros(VECTOR), emit.vector(target, builder, args[9], ts, place), align=4)
+            with builder.if_then(builder.trunc(known, bit)):
+                mine = emit.at(target, builder, args[9], ts, builder.add(at, own))
+                before = builder.load(mine)
+                more = builder.fsub(F32(1.0), builder.fmul(before, before))
+                builder.store(builder.insert_element(emit.zeros(VECTOR), more, I32(0)), rest)
+                builder.store(F32(1.0), mine)
+
+        def packed(rows, row):
+            """No lane between runs is empty, and each vector is stored once, as `compare` loads it."""
+            begins, entries = [run(index(q)) for q in range(rows)], rows * row
+            ages, element = emit.all(builder, now, LANE), target.get_value_type(args[0].dtype)
+            mine = builder.select(builder.trunc(known, bit), builder.trunc(own, I32), I32(-1))
+            mine = emit.all(builder, mine, VECTOR)
+            for j0 in range(0, entries, VECTOR):
+                halves = []
+                for j in range(j0, min(j0 + VECTOR, entries), LANE):
+                    times = emit.full(0, LANE, element)
+                    for q in range(j // row, min((j + LANE - 1) // row, rows - 1) + 1):
+                        source = builder.add(begins[q], index(j - q * row))
+                        here = [q * row <= j + n < (q + 1) * row for n in range(LANE)]
+                        pointer = emit.vector(target, builder, args[0], context, source, LANE)
+                        times = emit.masked_load(builder, pointer, here, times)
+                    halves.append(builder.sitofp(builder.sub(ages, times), ir.VectorType(F32, LANE)))
+                width = len(halves) * LANE
+                age = halves[0] if width == LANE else builder.shuffle_vector(*halves, emit.count(VECTOR))
+                part = slopes if width == VECTOR else emit.all(builder, builder.fmul(slope, F32(LOG2_E)), LANE)
+                x = builder.fmul(age, part)
+                alive = builder.fcmp_ordered(">", x, emit.full(-SILENT * LOG2_E, width))
+                if j0 + width > entries:
+                    alive = builder.and_(alive, emit.flags([j0 + n < entries for n in range(width)]))
+                value = builder.select(alive, emit.power(builder, x, width), emit.zeros(width))
+                if width < VECTOR:
+                    value = builder.shuffle_vector(value, emit.zeros(width), emit.count(VECTOR))
+                lanes = ir.Constant(ir.VectorType(I32, VECTOR), [j0 + n for n in range(VECTOR)])
+                value = builder.select(builder.icmp_signed("==", lanes, mine), emit.full(1.0, VECTOR), value)
+                store(value, builder.add(at, index(j0)))
+
+        rest = cgutils.alloca_once_value(builder, emit.zeros(VECTOR))
+        shape = builder.add(builder.mul(rows, index(1 << 16)), row)
+        general, done = builder.append_basic_block("shape.any"), builder.append_basic_block("shape.done")
+        choice = builder.switch(shape, general)
+        for constants in _PACKED:
+            block = builder.append_basic_block("shape.{}x{}".format(*constants))
+            choice.add_case(index((constants[0] << 16) + constants[1]), block)
+            builder.position_at_end(block)
+            packed(*constants)
+            builder.branch(done)
+        builder.position_at_end(general)
+        run_by_run()
+        builder.branch(done)
+        builder.position_at_end(done)
+        return emit.sum(builder, builder.fadd(builder.load(total), builder.load(rest)), VECTOR)
+
+    f, whole, flag = types.float32, types.intp, types.boolean
+    signature = f(context, whole, runs, whole, whole, whole, context.dtype, f, flag, ts, whole, flag, whole)
     return signature, build
 
 

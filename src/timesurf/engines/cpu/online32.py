@@ -121,16 +121,12 @@ def at(place):
 def look(layer, k, pace, now, location, p, layout, copies, memory, step):
     """Write the event in and its surface out: squared distances of all units."""
     place, sparse = at(layer.location0 + location), layer.entries > SPARSE
+    own = layout.within[place] + p
     square = write_surface(
         memory.context, layer.context0 + layout.start[place], layout.runs, layer.run0, layer.rows, layer.row, now,
-        np.float32(pace.surface), sparse, step.ts, layer.surface0,
+        np.float32(pace.surface), sparse, step.ts, layer.surface0, k == 0, own,
     )  # fmt: skip
     memory.context[at(layer.context0 + layout.own[place] + p)] = now
-    own = layout.within[place] + p
-    if k == 0:  # known from the beginning: stored early, it is there when the winner moves
-        mine = at(layer.surface0 + own)
-        square += np.float32(1) - step.ts[mine] * step.ts[mine]
-        step.ts[mine] = 1
     if sparse:
         step.square[k] = compare_sparse(
             step.ts, layer.surface0, layer.entries, own, copies.v, layer.update0, layer.lanes, copies.scale,
