@@ -287,9 +287,24 @@ def test_no_more_events_are_kept_than_came_if_a_single_one_is_interrupted(networ
     assert session.kept.tolist() == [1]
 
 
-def test_shares_that_were_kept_are_those_of_all_recordings():
-    closed = Network([Full(tau=0.01)], (3,), 1, ["a", "b", "c"])
-    closed.parameters = Parameters.of([np.eye(3)[:, :, None]], [np.array([np.inf, np.inf, -1.0])])
+@pytest.fixture
+def closed():
+    """A network that outputs nothing for events at place 2."""
+    made = Network([Full(tau=0.01)], (3,), 1, ["a", "b", "c"])
+    made.parameters = Parameters.of([np.eye(3)[:, :, None]], [np.array([np.inf, np.inf, -1.0])])
+    return made
+
+
+def test_an_event_without_output_has_no_unit_also_where_it_begins_a_stream(closed):
+    session = Session(closed, jump="10 ms", on_jump="restart")
+    assert [session.push_one(0, 0, 5), session.push_one(2, 0, 6)] == [0, -1]
+    with pytest.raises(EventError):
+        session.push_one(2, 0, 3 * SECOND)
+    assert session.push_one(2, 0, 3 * SECOND + 1) == -1
+    assert session.restarts == 1
+
+
+def test_shares_that_were_kept_are_those_of_all_recordings(closed):
     session = Session(closed)
     assert session.kept.tolist() == [0]
     push(session, [0, 2, 2], [1, 2, 3])

@@ -1,6 +1,7 @@
 """The folder of a run: what is written is read again, what is damaged is refused."""
 
 import json
+import tomllib
 
 import pytest
 
@@ -49,6 +50,12 @@ def test_a_folder_without_a_run_is_refused(tmp_path):
 
 def test_settings_that_are_not_given_are_left_out_of_the_configuration():
     assert toml({"a": None, "b": 0, "c": False, "d": ""}) == 'b = 0\nc = false\nd = ""'
+
+
+def test_names_in_any_script_are_read_back_from_the_configuration():
+    """JSON would write those outside of 16 bits as two numbers, which TOML refuses."""
+    named = {"classes": ["Straße", "日本", "\U0001f600"], "file": 'a "b" \x7f\n'}
+    assert tomllib.loads(toml(named)) == named
 
 
 def test_the_description_is_json_for_people(tmp_path, network):
