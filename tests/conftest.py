@@ -25,12 +25,14 @@ else:
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
-# Files that take longest begin first: several processes, a file each, then end at about the same time.
+# Files that take longest, these first: several processes, a file each, then end at about the same time.
 SLOWEST = [
-    "test_fuzz.py", "test_readme.py", "test_faults.py", "test_page.py", "test_kernels.py", "test_workers.py",
-    "test_table3.py", "test_cli.py", "test_search.py", "test_law.py", "test_mutants.py", "test_commands.py",
-    "test_saccades_realism.py", "test_many_files.py", "test_stream_command.py", "test_table1.py", "test_speed.py",
-    "test_newcomer.py", "test_continual.py",
+    "test_fuzz.py", "test_readme.py", "test_session.py", "test_faults.py", "test_search.py", "test_interrupts.py",
+    "test_page.py", "test_teaching.py", "test_against_reference.py", "test_kernels.py", "test_memory.py", "test_cli.py",
+    "test_digits.py", "test_mutants.py", "test_pages.py", "test_commands.py", "test_stream_command.py", "test_law.py",
+    "test_many_files.py", "test_table3.py", "test_table2.py", "test_golden.py", "test_continual.py",
+    "test_newcomer.py", "test_tuning.py", "test_progress.py", "test_workers.py", "test_table1.py",
+    "test_first_steps.py", "test_live_command.py", "test_saccades_realism.py", "test_speed.py",
 ]  # fmt: skip
 
 
@@ -41,7 +43,8 @@ def pytest_xdist_auto_num_workers():
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.path.name not in SLOWEST)
+    places = {name: place for place, name in enumerate(SLOWEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(SLOWEST)))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -349,7 +349,9 @@ sys.exit(mutants.main(["--timeout", "100"], project))
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=mutants.THIS.root) as tool:
         try:
             until = time.monotonic() + 300
-            while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()) and time.monotonic() < until:
+            while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()):
+                assert time.monotonic() < until
+                assert tool.poll() is None  # it would never write the number
                 time.sleep(0.05)
             tool.send_signal(signal.SIGINT)
             tool.send_signal(signal.SIGTERM)  # impatience does not keep it from cleaning up
