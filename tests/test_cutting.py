@@ -183,3 +183,8 @@ def test_there_may_be_four_million_pieces():
     assert cutting.MOST_PIECES == 4_194_304
     with pytest.raises(SettingError, match="more than 4,194,304"):
         cutting.cut(Recordings([[0, 0]], t=[0, 4_194_305], field=(1,)), 1)
+
+
+def test_a_piece_is_at_most_half_as_long_as_times_may_be():
+    ages = Recordings([[0, 0, 0]], t=[0, 2**61 - 1, 2**61 + 1], field=(1,))
+    assert cutting.cut(ages, every=2**62, rest=True).recordings.counts.tolist() == [2, 1]

@@ -161,6 +161,13 @@ def test_fields_that_are_too_large_are_not_tried_but_all_places_as_one_always_ar
     assert anywhere.layers[-1].units_per_class == 1  # though its one entry fires 30 times
 
 
+def test_the_last_of_two_layers_learns_and_the_first_does_not():
+    data = regular([30] * 10, [0, 1] * 5, field=(60,), place=lambda label: 5 + 40 * label)
+    found = law(data, seed=0)
+    assert len(found.layers) == 2
+    assert found.rule.alpha == (0, pytest.approx(0.2 * 2 / 16 / 30))
+
+
 def test_a_coarser_field_has_the_same_events():
     data = regular([3, 2], [0, 1], field=(60,), place=lambda label: 5 + 40 * label)
     coarse = probe.divided(data, (13,))
