@@ -84,3 +84,12 @@ def test_amounts_out_of_range_are_refused(amounts):
 def test_a_line_cannot_be_bent():
     with pytest.raises(SettingError, match="two"):
         transforms.bend(Recordings([[1, 2]], t=[0, 1], field=(5,)))
+
+
+def test_the_middle_of_a_field_stays_where_it_is():
+    """Means of 800 events beside the middle, half on either side (seed 4; a margin of five standard errors)."""
+    x = np.tile([16, 24], 400 * 20)
+    beside = Recordings([x, x - 8], t=np.tile(np.arange(800), 20), offsets=np.arange(21) * 800, field=(41, 25))
+    bent = transforms.bend(beside, turn=0, grow=0.5, shear=0, seed=4)
+    means = np.array([[c.mean() for c in one.coords] for one in bent])
+    np.testing.assert_allclose(means, np.tile([20.0, 12.0], (20, 1)), atol=0.1)
