@@ -241,6 +241,7 @@ PAGES = {
     "robustness": (DOCS / "robustness.md", robustness_parts),
     "senses": (ROOT / "README.md", senses_parts),
     "transfer": (DOCS / "table3.md", transfer_parts),
+    "nmnist_beyond": (DOCS / "table3.md", beyond_parts),
     "nmnist_folds": (DOCS / "table3.md", folds_parts),
 }
 

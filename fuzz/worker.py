@@ -117,7 +117,7 @@ def _guided(atheris: Any, trial: Any, name: str, seeds: list[bytes], seed: int) 
     kept.mkdir(exist_ok=True)
     arguments = [
         "fuzz", str(kept), str(CORPUS / name), f"-seed={seed + 1}", f"-max_len={LARGEST}",
-        "-len_control=0", "-rss_limit_mb=0", "-timeout=0", "-verbosity=0", "-handle_segv=0", "-handle_abrt=0",
+        "-len_control=0", "-rss_limit_mb=0", "-timeout=600", "-verbosity=0", "-handle_segv=0", "-handle_abrt=0",
     ]  # fmt: skip
     atheris.Setup(arguments, one, custom_mutator=change)
     atheris.Fuzz()

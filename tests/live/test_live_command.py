@@ -47,7 +47,7 @@ def started(model, tmp_path):  # noqa: F811
 
 def ended(process, sign):
     process.send_signal(sign)
-    said, _ = process.communicate(timeout=30)
+    said, _ = process.communicate(timeout=120)
     assert "Traceback" not in said, said
     assert process.returncode == 0, said
     return said
