@@ -31,12 +31,9 @@ def test_live_input_was_fuzzed_as_often_as_the_page_says(name):
     assert not found["findings"]
 
 
-def test_an_earlier_version_was_fuzzed_with_a_million_inputs_each():
-    assert "With version 0.1.0 a million inputs of each of the first three found nothing either." in PAGE
-    found = saved("fuzz_live")["with version 0.1.0"]
-    assert {name: (of["inputs"], of["findings"]) for name, of in found.items()} == {
-        name: (1_000_000, {}) for name in ("udp", "stdin", "session")
-    }
+@pytest.mark.parametrize("name", LIVE.values())
+def test_live_input_was_fuzzed_with_a_million_inputs_each(name):
+    assert saved("fuzz_live")["targets"][name]["inputs"] >= 1_000_000
 
 
 @pytest.mark.parametrize("name", saved("mutants"))
