@@ -67,6 +67,11 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
         "tests/live/test_session.py",
     ],
     "engines/cpu/ahead.py": ["tests/live/test_ahead*.py"],
+    "engines/cpu/shares.py": [
+        "tests/live/test_session_edges.py",
+        "tests/engines/test_edges*.py",
+        "tests/engines/test_against*.py",
+    ],
     "engines/cpu/yardstick.py": ["tests/engines/test_edges*.py", "tests/engines/test_against*.py"],
     **{
         f"engines/cpu/{name}.py": ["tests/engines/cpu/test_*edges.py", "tests/engines/cpu/test_[gl]*.py"]
@@ -122,6 +127,15 @@ REASONS = {  # survivors that no test can catch: module and the line after the c
         "engines/cpu/bundles.py",
         "records: Array = columns.view(np.dtype([(name, columns.dtype) for name in names], align=False))[:, 0]",
     ): "fields of one size need no padding",
+    (
+        "engines/cpu/sums.py",
+        "here = slice(*(len(arrays[0]) * n * parts for n in (part, part + 1)))",
+    ): "the first part is then the whole, the others are empty: the same sums, by one thread",
+    (
+        "engines/data.py",
+        "evidence=None if parts[1].evidence is None else np.concatenate([part.evidence for part in parts]),",
+    ): "all parts have evidence or none, and one part alone was returned before",
+    ("live/early.py", "_PACKET = 1025 # events"): "decisions do not depend on where a stream is cut into packets",
     ("live/running.py", "self._began = -2 # when the stream did"): "any negative time is before the first event",
     ("engines/reference.py", "def supports(stages: Stages, *, online: bool = True) -> str:"): (
         "every network is supported, online or not"

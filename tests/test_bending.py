@@ -93,3 +93,16 @@ def test_the_middle_of_a_field_stays_where_it_is():
     bent = transforms.bend(beside, turn=0, grow=0.5, shear=0, seed=4)
     means = np.array([[c.mean() for c in one.coords] for one in bent])
     np.testing.assert_allclose(means, np.tile([20.0, 12.0], (20, 1)), atol=0.1)
+
+
+def test_a_seed_turns_and_scales_as_its_draws_say():
+    """One angle, one size and one slant per recording, drawn in this order: the matrix is written out here."""
+    plain = cloud(6, events=2000)
+    rng = np.random.default_rng(5)
+    angle, size, slant = (rng.uniform(-most, most, 6) for most in (np.deg2rad(10), 0.2, 0.3))
+    expected = [
+        (1 + s) * np.array([[np.cos(a), k - np.sin(a)], [np.sin(a), np.cos(a)]])
+        for a, s, k in zip(angle, size, slant, strict=True)
+    ]
+    bent = transforms.bend(plain, turn=10, grow=0.2, shear=0.3, seed=5)
+    np.testing.assert_allclose(fitted(plain, bent), expected, atol=0.01)

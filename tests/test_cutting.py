@@ -42,7 +42,7 @@ def test_pieces_of_time_against_a_plain_loop(seed, length, overlap, rest):
     for r, recording in enumerate(whole):
         t = recording.t.tolist()
         begin = t[0] - t[0] % length if t else 0
-        for at in starts(begin, t[-1] if t else 0, length, hop, rest):
+        for at in starts(begin, t[-1] + 1 if t else 1, length, hop, rest):
             expected.append((r, at, [time for time in t if at <= time < at + length]))
     pieces = zip(found.origin.tolist(), found.begin.tolist(), found.recordings, strict=True)
     assert [(r, at, piece.t.tolist()) for r, at, piece in pieces] == expected
@@ -167,7 +167,7 @@ def test_where_pieces_of_events_begin_and_what_a_recording_without_events_gives(
 
 def test_lengths_have_a_smallest():
     one = Recordings([[0, 0]], t=[0, 2], field=(1,))
-    assert cutting.pieces(one, 0.25).counts.tolist() == [1, 0]  # a microsecond
+    assert cutting.pieces(one, 0.25).counts.tolist() == [1, 0, 1]  # a microsecond
     assert cutting.pieces(one, events=np.int64(1)).counts.tolist() == [1, 1]
     with pytest.raises(SettingError, match="events = -1"):
         cutting.pieces(one, events=-1)
@@ -188,3 +188,12 @@ def test_there_may_be_four_million_pieces():
 def test_a_piece_is_at_most_half_as_long_as_times_may_be():
     ages = Recordings([[0, 0, 0]], t=[0, 2**61 - 1, 2**61 + 1], field=(1,))
     assert cutting.cut(ages, every=2**62, rest=True).recordings.counts.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("last", "counts", "with_rest"), [(18, [2], [2, 1]), (19, [2, 1], [2, 1]), (20, [2, 1], [2, 1, 1])]
+)
+def test_a_piece_is_whole_with_its_last_microsecond_and_an_event_at_its_end_is_left_over(last, counts, with_rest):
+    whole = Recordings([[0, 0, *[0] * (last > 19), 0]], t=[0, 9, *[12] * (last > 19), last], field=(1,))
+    assert cutting.cut(whole, 10).recordings.counts.tolist() == counts
+    assert cutting.cut(whole, 10, rest=True).recordings.counts.tolist() == with_rest

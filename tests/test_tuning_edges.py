@@ -48,6 +48,11 @@ def test_steps_follow_one_another_and_one_that_helped_comes_again(monkeypatch):
     assert steps.next(LAW) is None
 
 
+def test_the_first_step_needs_no_trial_before_it(monkeypatch):
+    monkeypatch.setattr(tuning, "STEPS", (("tau", 2),))
+    assert tuning._Steps().next(LAW) == Knobs(tau=2)
+
+
 @pytest.fixture
 def trials(monkeypatch):
     """A clock that says when each trial ends, and trials that take so long, of which none is right."""

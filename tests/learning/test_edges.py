@@ -77,6 +77,13 @@ def test_a_confidence_that_is_met_exactly_suffices(confidence, learns):
     assert network.parameters.same(before) != learns
 
 
+def test_one_vote_is_all_of_the_votes():
+    network, _ = votes_3_to_1()
+    before, single = network.snapshot(), Recordings([[0]], [0], field=(2,))
+    assert network.adapt(single, rule=Rule(alpha=0.1, beta=0.1), confidence=1.0).votes.tolist() == [[1, 0]]
+    assert not network.parameters.same(before)
+
+
 @pytest.mark.parametrize("confidence", [0.0, 0.5])
 def test_a_silent_recording_is_survived_by_a_limit_on_confidence(confidence):
     network, _ = votes_3_to_1()

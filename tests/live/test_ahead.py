@@ -56,3 +56,23 @@ def test_a_session_that_begins_to_adapt_learns_from_there_on():
     session.start_adapting()
     session.push(events[300:])
     assert (session.adapted().parameters[0].centroids != one.parameters[0].centroids).any()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_distance_next_to_the_threshold_is_looked_at_again(seed):
+    """Events far apart have one surface each: a 1. Thresholds are its distance, and the numbers next to that."""
+    rng = np.random.default_rng(seed)
+    made = Network([Window(3, units=1, tau=10.0), Full(tau=10.0)], (6, 5), 1, ["a", "b"])
+    c = [rng.random((s.units, *s.surface_shape)) for s in made.stages]
+    events = np.zeros(300, [("x", int), ("y", int), ("t", int)])
+    events["x"], events["y"], events["t"] = 3, 2, 100_000 * np.arange(300)
+    surface = np.zeros(made.stages[0].surface_shape)
+    surface[1, 1] = 1
+    distance, found = np.sqrt(((surface - c[0][0]) ** 2).sum()), []
+    for threshold in distance * (1 + 1e-12 * np.arange(-3, 4)):
+        made.parameters = Parameters.of(c, [np.full(1, threshold), np.full(2, np.inf)])
+        alone, together = Session(made), Session(made)
+        single = sum(len(alone.push(events[i : i + 1]).events) for i in range(len(events)))
+        assert len(together.push(events).events) == single
+        found.append(single)
+    assert (found[0], found[-1]) == (0, 300)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.live.test_ties import push
-from timesurf import EventError, Full, Network, SettingError
+from timesurf import EventError, Full, Network, Rule, SettingError
 from timesurf.calibration import Calibration
 from timesurf.engines import Parameters
 from timesurf.events import LATEST
@@ -355,3 +355,20 @@ def test_votes_decay_from_an_output_at_time_0_too(network):
     push(session, [0], [0])
     push(session, [1], [100])
     np.testing.assert_allclose(session.votes, [np.exp(-1), 1, 0])
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_session_that_learns_weighs_evidence_as_one_that_does_not(precision):
+    """With rates of 0 both see the same network, by other kernels: votes and evidence are the same."""
+    rng = np.random.default_rng(2)
+    made = Network([Full(tau=50.0)], (5,), 1, ["a", "b", "c"], precision=precision)
+    made.parameters = Parameters.of([rng.random((3, 5, 1))], [np.full(3, np.inf)])
+    still = Rule(alpha=0, beta=0, gamma=0, delta=0)
+    frozen, learning = Session(made, decide="evidence"), Session(made, decide="evidence", adapt=still)
+    pixels, times = rng.integers(0, 5, 55), np.cumsum(rng.integers(5, 30, 55))
+    for session in (frozen, learning):
+        push(session, pixels[:5], times[:5])
+        push(session, pixels[5:], times[5:])
+    np.testing.assert_array_equal(learning.votes, frozen.votes)
+    np.testing.assert_allclose(learning.probabilities, frozen.probabilities, rtol=1e-5)
+    assert 1e-3 < frozen.probabilities.min() < frozen.probabilities.max() < 0.999

@@ -202,6 +202,14 @@ def test_adapting_begins_once_and_the_end_of_an_alarm_is_told():
     assert watched(adapt=True, rejected=[0.3] * 11 + [0.6] * 2 + [0.3] * 2)[1].text == ""
 
 
+def test_packets_of_one_time_are_of_one_window():
+    drift = Drift()
+    for _ in range(3):
+        drift.update(7, 100, np.zeros(100))
+    drift.update(500_007, 100, np.zeros(0))
+    assert drift._windows[0][0] == 0.25
+
+
 def test_a_restart_of_the_stream_begins_a_window():
     stream = Stream()
     watch = Watch(stream)

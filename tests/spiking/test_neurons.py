@@ -151,6 +151,14 @@ def test_neurons_out_of_reach_are_not_pushed_back():
 
 
 @pytest.mark.parametrize(
+    ("S", "dS", "pushed"), [(0, 0, True), (-9e-7, 0, True), (0, -9e-7, True), (-2e-6, 0, False), (0, -2e-6, False)]
+)
+def test_others_are_pushed_back_unless_a_separability_is_below_0_by_more_than_rounding(S, dS, pushed):
+    factors = threshold_factors(np.ones(2), np.array([2.0, 1.5]), 0, S, dS, 0.1, 0.3, Rule())
+    assert (factors[1] > 1) == pushed
+
+
+@pytest.mark.parametrize(
     ("about", "message"),
     [
         ({"reset": "none"}, "reset"), ({"inhibition": 1.0}, "inhibition"), ({"ready": -1}, "ready"),

@@ -78,7 +78,7 @@ def cut(
     most = MOST_PIECES
     for r, (first, last) in enumerate(zip(*recordings.spans(), strict=True)):
         a, n = int(recordings.starts[r]), int(recordings.counts[r])
-        begin, end = (0, n) if every is None else (int(first) - int(first) % length, int(last))
+        begin, end = (0, n) if every is None else (int(first) - int(first) % length, int(last) + 1)
         number = max((end - begin - length) // hop + 1, 0)
         number += number == 0 or (rest and end - begin > (number - 1) * hop + length)
         most -= number

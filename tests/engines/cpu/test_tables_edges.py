@@ -163,7 +163,7 @@ def test_sums_move_free_units_and_stop_thresholds_at_0():
     assert parameters[0].thresholds.tolist() == [0, np.inf, 1]
 
 
-@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("parts", [1, 2, 3])
 def test_sums_of_lanes_are_added_whole_by_any_number_of_threads(parts):
     plan = layout.frozen_plan(STAGES)
     each = [sums.Sums.zeros(plan, np.float64) for _ in range(3)]
@@ -301,6 +301,11 @@ def test_settings_are_paces_and_rates_of_every_layer():
     assert found[2:6] == (False, False, True, 7.0)
     assert found.slopes.tolist() == [[-1 / 10], [-1 / 20], [-1 / 5]]
     assert Settings.of(STAGES, Rule())[2:5] == (True, True, False)
+
+
+def test_slopes_have_room_for_the_layer_with_most_time_constants():
+    stages = stack([Window(3, units=2, tau=10), Full(tau=(5, 20, 40))], (4, 4), 1, 2)
+    assert Settings.of(stages, Rule()).slopes.tolist() == [[-1 / 10, 0, 0], [-1 / 5, -1 / 20, -1 / 40]]
 
 
 def test_evidence_has_rows_only_where_it_is_wanted():
