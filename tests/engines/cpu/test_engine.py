@@ -132,20 +132,20 @@ def test_memory_is_what_the_formula_says(learn, by_delta):
     data = workloads.strokes(64)
     net = network(data)
     batch = pack(data, net.class_numbers(data))
-    workspace._free.clear()
-    options = Options("float32", 1)
+    options, peaks = Options("float32", 1), []
     cpu.infer(net.stages, net.parameters, pack(data[:1]), options)  # compiled and planned
-    workspace._free.clear()
-    tracemalloc.start()
-    if learn:
-        rule = Rule(0, 0, 0, 0, last="delta" if by_delta else "sup3r")
-        cpu.learn_batch(net.stages, net.parameters, rule, batch, options)
-    else:
-        cpu.infer(net.stages, net.parameters, batch, options)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    for _ in range(3):  # what other threads of the process allocate meanwhile can only add
+        workspace._free.clear()
+        tracemalloc.start()
+        if learn:
+            rule = Rule(0, 0, 0, 0, last="delta" if by_delta else "sup3r")
+            cpu.learn_batch(net.stages, net.parameters, rule, batch, options)
+        else:
+            cpu.infer(net.stages, net.parameters, batch, options)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
     formula = cpu.memory(net.stages, np.diff(batch.offsets), options, learn=learn, by_delta=by_delta)
-    assert 0.5 * formula < peak < 1.1 * formula
+    assert 0.5 * formula < min(peaks) < 1.1 * formula
 
 
 @pytest.mark.parametrize(("dtype", "error"), [(np.float32, 3e-7), (np.float64, 5e-16)])
