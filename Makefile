@@ -32,6 +32,7 @@ lint: .venv/dev.done  ## check style, types and the direction of imports
 	$(BIN)/lint-imports
 
 kernels: .venv/dev.done  ## compile what tests run, once for all their processes
+	@$(BIN)/python -m compileall -q src tests fuzz  # hundreds of processes import them, and may not write what they compile
 	$(BIN)/python -m tests.warm
 
 docs: .venv/docs.done  ## build the documentation into docs/_build/html; fail on a warning
