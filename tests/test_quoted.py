@@ -70,7 +70,7 @@ PLACES = {  # result file: {where the figure is in it: (how it is printed, the p
     "latency_quiet": {"stream_to_infer": ("{:.0%}", ["stream"])},
     "senses": {
         "senses.N-MNIST, real thousand.default": ("{:.1%}", ["rule"]),
-        "senses.spoken digits, new speaker.default": ("{:.1%}", ["limits"]),
+        "senses.spoken digits, new speaker.default": ("{:.1%}", ["limits", "howto/few"]),
         "senses.spoken digits, new speaker.counts_8": ("{:.1%}", ["limits"]),
         "senses.braille touch.default": ("{:.1%}", ["limits"]),
         "senses.braille touch.counts_8": ("{:.1%}", ["limits"]),

@@ -239,7 +239,7 @@ def test_what_is_not_drawn_is_said_and_units_are_shown_as_they_adapt(browser, st
     with serving(start, files={"held out.npz": start.held_out}) as served:
         tab = opened(browser, served)
         tab.wait_for("state.playback && state.rate > 1000")
-        assert tab.js("$('notices').children.length") == 0
+        assert not tab.js("$('notices').textContent.includes('events not drawn')")  # but perhaps frames skipped
         tab.js("act('control', {speed: 1000})")
         tab.wait_for("$('notices').textContent.includes('events not drawn')")
         shown = tab.wait_for("Number($('stream').textContent.split(' ')[0])")

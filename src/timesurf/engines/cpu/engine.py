@@ -189,9 +189,11 @@ def _noted(plan: Any, counts: Array, *, learn: bool) -> int:
 
 def _announce(kernel: Any, what: str) -> None:
     """Log that the first use on a machine takes a while, where nothing has been compiled for it yet."""
+    if kernel.overloads:  # `signatures` takes 0.2 ms
+        return
     try:
         compiled = any(Path(kernel._cache.cache_path).glob(f"{kernel.py_func.__module__.rpartition('.')[2]}.run-*.nbc"))
     except (AttributeError, OSError):
         return
-    if not compiled and not kernel.signatures:
+    if not compiled:
         logging.getLogger("timesurf").warning("Compiling %s for this machine, once: about ten seconds ...", what)
