@@ -1,12 +1,14 @@
 """What the CPU engine guarantees beyond the reference: threads, memory, long times."""
 
-import tracemalloc
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
 from hypothesis import given
 
 from tests.examples import examples
+from tests.memory import peak
 from tests.random_networks import cases
 from timesurf import Recordings, Rule
 from timesurf.bench import workloads
@@ -126,26 +128,36 @@ def test_equal_centroids_tie_to_the_lowest_unit():
     assert (trace.winner == 0).all()
 
 
-@pytest.mark.parametrize(("learn", "by_delta"), [(False, False), (True, False), (True, True)])
-def test_memory_is_what_the_formula_says(learn, by_delta):
-    """Beyond the data: it grows with the batch and the lanes, not with the data set."""
+@pytest.fixture(scope="module")
+def alone():
+    """Runs functions in another process, where no thread of another test allocates anything."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        yield lambda call, *arguments: process.submit(call, *arguments).result()
+
+
+def taken(learn, by_delta):
+    """Bytes that a batch takes, and that the formula says."""
     data = workloads.strokes(64)
     net = network(data)
-    batch = pack(data, net.class_numbers(data))
-    options, peaks = Options("float32", 1), []
-    cpu.infer(net.stages, net.parameters, pack(data[:1]), options)  # compiled and planned
-    for _ in range(3):  # what other threads of the process allocate meanwhile can only add
-        workspace._free.clear()
-        tracemalloc.start()
+    batch, options = pack(data, net.class_numbers(data)), Options("float32", 1)
+    rule = Rule(0, 0, 0, 0, last="delta" if by_delta else "sup3r")
+
+    def run(batch):
         if learn:
-            rule = Rule(0, 0, 0, 0, last="delta" if by_delta else "sup3r")
-            cpu.learn_batch(net.stages, net.parameters, rule, batch, options)
-        else:
-            cpu.infer(net.stages, net.parameters, batch, options)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    formula = cpu.memory(net.stages, np.diff(batch.offsets), options, learn=learn, by_delta=by_delta)
-    assert 0.5 * formula < min(peaks) < 1.1 * formula
+            return cpu.learn_batch(net.stages, net.parameters, rule, batch, options)
+        return cpu.infer(net.stages, net.parameters, batch, options)
+
+    run(pack(data[:1], [0]))  # compiled and planned
+    workspace._free.clear()
+    bytes_taken, _ = peak(lambda: run(batch))
+    return bytes_taken, cpu.memory(net.stages, np.diff(batch.offsets), options, learn=learn, by_delta=by_delta)
+
+
+@pytest.mark.parametrize(("learn", "by_delta"), [(False, False), (True, False), (True, True)])
+def test_memory_is_what_the_formula_says(alone, learn, by_delta):
+    """Beyond the data: it grows with the batch and the lanes, not with the data set."""
+    found, formula = alone(taken, learn, by_delta)
+    assert 0.5 * formula < found < 1.1 * formula
 
 
 @pytest.mark.parametrize(("dtype", "error"), [(np.float32, 3e-7), (np.float64, 5e-16)])
