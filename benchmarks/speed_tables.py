@@ -1,8 +1,8 @@
-"""Write the figures of the pages on speed, on a GPU and on latency from saved results.
+"""Write the figures of the pages on speed, on a GPU and on live streams from saved results.
 
-Run: python -m benchmarks.speed_tables    after `timesurf bench speed`, the same with --engine cuda, and `timesurf bench
-latency` have written speed.json, gpu.json, latency.json and, on a core with nothing else to do, latency_quiet.json into
-benchmarks/results
+Run: python -m benchmarks.speed_tables    after `timesurf bench speed`, the same with --engine cuda, `timesurf bench
+latency` and teaching.py have written speed.json, gpu.json, latency.json and teaching.json into benchmarks/results;
+latency_quiet.json is latency.json of a core with nothing else to do
 """
 
 import json
@@ -114,6 +114,19 @@ def quiet_parts(result):
     return {"latency, quiet core": table(["", *CALLS, "p99.9 of waiting as long"], rows)}
 
 
+def teaching_parts(result):
+    """The table of docs/stream.md on a digit that is taught: mean over the networks, the least and the most."""
+    rows = []
+    for name, key in (
+        ("9", "new"),
+        ("the other digits, before", "old_before"),
+        ("the other digits, after", "old_after"),
+    ):
+        found = [100 * run[key] for run in result["runs"]]
+        rows.append([name, f"{sum(found) / len(found):.1f} %", f"{min(found):.0f} to {max(found):.0f} %"])
+    return {"teaching": table(["", "mean", "range"], rows)}
+
+
 def micro(of):
     """Percentiles and the longest of all calls, in microseconds."""
     return [*(f"{of[p]:.1f}" for p in PERCENTILES), f"{of['max']:.0f}"]
@@ -124,6 +137,7 @@ PAGES = {
     "gpu": (DOCS / "gpu.md", gpu_parts),
     "latency": (DOCS / "stream.md", latency_parts),
     "latency_quiet": (DOCS / "stream.md", quiet_parts),
+    "teaching": (DOCS / "stream.md", teaching_parts),
 }
 
 
