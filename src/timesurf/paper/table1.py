@@ -103,12 +103,16 @@ def train(
     precision: str = "float64",
 ) -> tuple[Network, Network, Recordings]:
     """A Sup3r and a k-means network trained on the same recordings, and recordings to test them on."""
-    for_training, for_test, for_network = np.random.SeedSequence([seed, number]).spawn(3)
-    data = sentences.make(recordings, np.random.default_rng(for_training))
-    test = sentences.make(recordings, np.random.default_rng(for_test))
-    network_seed = int(for_network.generate_state(1)[0])
+    data, test, network_seed = drawn(seed, number, recordings)
     report = None if progress is None else lambda now: progress(number, now)
     sup3r = preset.network(data, sentences.TASK1, network_seed, threads=1, precision=precision)
     sup3r.fit(data, **preset.training(), progress=report)
     kmeans = fit_kmeans(preset.network(data, sentences.TASK1, network_seed, threads=1), data)
     return sup3r, kmeans, test
+
+
+def drawn(seed: int, number: int, recordings: int) -> tuple[Recordings, Recordings, int]:
+    """Recordings to train on and to test on, and the seed of the network, of one of the networks of a seed."""
+    for_training, for_test, for_network = np.random.SeedSequence([seed, number]).spawn(3)
+    train, test = (sentences.make(recordings, np.random.default_rng(each)) for each in (for_training, for_test))
+    return train, test, int(for_network.generate_state(1)[0])
