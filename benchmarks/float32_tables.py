@@ -5,9 +5,7 @@ Run: python -m benchmarks.float32_tables    after `timesurf bench continual --ne
 benchmarks/results, and precision_fork.py precision_fork.json
 """
 
-import json
-
-from benchmarks.senses_tables import DOCS, RESULTS, filled, table
+from benchmarks.senses_tables import DOCS, filled, read, table
 
 PAGE = DOCS / "continual.md"
 ADAPTING = {  # seed and precision: file
@@ -19,11 +17,6 @@ ADAPTING = {  # seed and precision: file
 }
 NEW_CLASSES = {f"seed {n}": f"incremental_float32_{n}" for n in range(2)}
 SETTLED = 0.996  # event accuracy of a network of sentences that has found all characters
-
-
-def read(name):
-    """A saved result."""
-    return json.loads((RESULTS / f"{name}.json").read_text())
 
 
 def mean_and_worst(found):

@@ -4,9 +4,7 @@ Run: python -m benchmarks.microcontroller_tables    after microcontroller.py, ra
 learning_in_c.py have written JSON files of the same names into benchmarks/results
 """
 
-import json
-
-from benchmarks.senses_tables import DOCS, RESULTS, filled, table
+from benchmarks.senses_tables import DOCS, filled, read, table
 
 PAGE = DOCS / "howto" / "microcontroller.md"
 NETWORKS = {
@@ -123,7 +121,7 @@ def parts():
     """All that the page has from results."""
     found = {}
     for name, make in PARTS.items():
-        found |= make(json.loads((RESULTS / f"{name}.json").read_text()))
+        found |= make(read(name))
     return found
 
 

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from timesurf.datasets import sentences
+from timesurf.learning.start import Starting
 from timesurf.network import Network
 from timesurf.paper import table1
 from timesurf.presets import SENTENCES
 from timesurf.results import machine
 
-STARTING = ("start", "zeta", "margin", "sample")
 APART = 1e-7  # of one start from another, relative
 
 
@@ -30,7 +30,7 @@ def event_accuracy(train: Any, test: Any, seed: int, precision: str, draw: int) 
     """Of the preset's network for sentences, from the start that its seed gives, changed by this draw; 0: as it is."""
     fitting = SENTENCES.training()
     network: Network = SENTENCES.network(train, sentences.TASK1, seed, threads=1, precision=precision)
-    network.start(train, **{name: fitting.pop(name) for name in STARTING if name in fitting})
+    network.start(train, **{name: fitting.pop(name) for name in Starting.__annotations__ if name in fitting})
     rng = np.random.default_rng(draw)
     for units in network.parameters if draw else ():
         units.centroids *= 1 + APART * rng.normal(size=units.centroids.shape)
@@ -54,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=2, help="as of `timesurf bench continual`")
     parser.add_argument("--number", type=int, default=2, help="which of its networks, from 0")
-    parser.add_argument("--starts", type=int, default=8)
+    parser.add_argument("--starts", type=int, default=6)
     parser.add_argument("--recordings", type=int, default=1000, help="to learn from, and as many to test on")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()

@@ -227,6 +227,11 @@ def depth_parts(result):
     return {"depth": table(["", "splits", *networks], lines)}
 
 
+def read(name):
+    """A saved result."""
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
 def filled(page, parts):
     """The page with these parts in place of what is between their marks."""
     for name, text in parts.items():
@@ -248,7 +253,7 @@ PAGES = {
 
 def main():
     """Rewrite the tables and the pictures of all pages."""
-    results = {name: json.loads((RESULTS / f"{name}.json").read_text()) for name in PAGES}
+    results = {name: read(name) for name in PAGES}
     for name, (page, parts) in PAGES.items():
         page.write_text(filled(page.read_text(), parts(results[name])))
     pictures = {

@@ -5,9 +5,7 @@ latency` and teaching.py have written speed.json, gpu.json, latency.json and tea
 latency_quiet.json is latency.json of a core with nothing else to do
 """
 
-import json
-
-from benchmarks.senses_tables import DOCS, RESULTS, filled, table
+from benchmarks.senses_tables import DOCS, filled, read, table
 
 
 def speed_parts(result):
@@ -139,11 +137,6 @@ PAGES = {
     "latency_quiet": (DOCS / "stream.md", quiet_parts),
     "teaching": (DOCS / "stream.md", teaching_parts),
 }
-
-
-def read(name):
-    """A saved result."""
-    return json.loads((RESULTS / f"{name}.json").read_text())
 
 
 if __name__ == "__main__":
