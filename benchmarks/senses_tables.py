@@ -56,14 +56,14 @@ def use(name, of):
 
 
 def kept(found):
-    """Which methods reject events, and on which data sets, in a sentence."""
-    shares = [
-        f"`{name}` keeps {100 * figures['kept']:.2g} % of the events of {data}"
-        for data, of in found.items()
-        for name, figures in of.items()
-        if figures["kept"] < 0.995  # less than 100 % as printed
-    ]
-    return f"{', '.join(shares)}; in every other case all are kept." if shares else "All are kept in every case."
+    """Which methods reject events, and on which data sets, in a sentence per method."""
+    of_method = {}
+    for data, of in found.items():
+        for name, figures in of.items():
+            if figures["kept"] < 0.995:  # less than 100 % as printed
+                of_method.setdefault(name, []).append(f"{100 * figures['kept']:.2g} % of {data}")
+    sentences = [f"`{name}` keeps {', '.join(shares)}." for name, shares in of_method.items()]
+    return " ".join([*sentences, "Everywhere else all are kept."]) if sentences else "All are kept in every case."
 
 
 def measured(result, rows):
