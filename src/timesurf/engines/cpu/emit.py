@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from math import factorial, log
 
 from llvmlite import ir
-from numba.core import cgutils
+from llvmlite.binding import get_host_cpu_features
+from numba.core import cgutils, config
 
-from timesurf.engines.cpu.vector import LANE, SILENT, VECTOR
+from timesurf.engines.cpu.vector import FOUR, LANE, SILENT, VECTOR
 
 FUSED = ("contract", "reassoc", "nsz", "arcp")
 LOG2_E = 1.4426950408889634
@@ -17,11 +18,16 @@ F32, F64, I32 = ir.FloatType(), ir.DoubleType(), ir.IntType(32)
 POWERS = tuple(log(2) ** n / factorial(n) for n in range(7))  # of 2^r: relative error 1.2e-7 for |r| <= 1/2
 
 
-def over_lanes(builder, lanes, some_units) -> None:
-    """All lanes: four vectors at once, then two, then one, then half a vector."""
+def wide() -> bool:
+    """Whether a vector of 16 is one register of this processor, which then has 32 of them: sums of 32 units fit."""
+    return "+avx512f" in (getattr(config, "CPU_FEATURES", None) or get_host_cpu_features().flatten())
+
+
+def over_lanes(builder, lanes, some_units, shapes=((VECTOR, 4), (VECTOR, 2), (VECTOR, 1), (LANE, 1))) -> None:
+    """All lanes, as many vectors at once as there are: of each of these widths and numbers, the largest first."""
     index = lanes.type
     done = cgutils.alloca_once_value(builder, index(0))
-    for width, vectors in ((VECTOR, 4), (VECTOR, 2), (VECTOR, 1), (LANE, 1)):
+    for width, vectors in shapes:
         step = index(width * vectors)
         start = builder.load(done)
         left = builder.sub(lanes, start)
@@ -137,6 +143,27 @@ def sums_of(builder, vectors):
     both = added(abcd, quarters(*vectors[4:]), low, [n + 2 for n in low])  # a a e e, b b f f, c c g g, d d h h
     order = [0, 4, 8, 12, 2, 6, 10, 14]
     return added(both, both, order, [n + 1 for n in order])
+
+
+def sums_of_fours(builder, vectors):
+    """Sums of four lanes each of two or four vectors, as one vector of 8 or 16 in this order."""
+
+    def added(one, other, lanes):
+        """Of each four lanes: two of one, two of the other, and the two lanes beside each."""
+        parts = [[FOUR * four + lane for four in range(FOUR) for lane in some] for some in lanes]
+        return builder.fadd(*(builder.shuffle_vector(one, other, constants(part)) for part in parts))
+
+    pairs = [
+        added(one, other, ((0, 1, VECTOR, VECTOR + 1), (2, 3, VECTOR + 2, VECTOR + 3)))
+        for one, other in zip(vectors[::2], vectors[1::2], strict=True)
+    ]
+    if len(pairs) == 1:
+        first = [FOUR * (n % FOUR) + 2 * (n // FOUR) for n in range(LANE)]
+        halves = [builder.shuffle_vector(*pairs * 2, constants([n + m for n in first])) for m in range(2)]
+        return builder.fadd(*halves)
+    mixed = added(*pairs, ((0, 2, VECTOR, VECTOR + 2), (1, 3, VECTOR + 1, VECTOR + 3)))
+    order = [FOUR * (n % FOUR) + n // FOUR for n in range(VECTOR)]
+    return builder.shuffle_vector(mixed, mixed, constants(order))
 
 
 def call(builder, name, arguments):

@@ -1,8 +1,9 @@
 """Vector instructions of online learning in float32: what an event does to one layer, in a few fused loops.
 
 Written as LLVM's own vectors: numba's loops would load and store every sum at every entry. In a surface whose entries
-are all compared, a unit's entries lie side by side, so that its centroid moves by whole vectors. In a sparse one the
-units do (`c[entry, unit]`), so that an entry which is 0 costs nothing.
+are all compared, four entries of a unit lie side by side, then the same of the next unit: a vector has sums of four
+units, and the copy of a centroid that moves is written four entries at a time. In a sparse one the units lie side by
+side (`c[entry, unit]`), so that an entry which is 0 costs nothing.
 
 All arrays must reach to the end of a vector: surfaces and centroids are padded with zeros, units to whole lanes.
 """
@@ -15,11 +16,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from timesurf.engines.cpu import emit
-from timesurf.engines.cpu.emit import F32, F64, FUSED, I32, LOG2_E
+from timesurf.engines.cpu.emit import F32, F64, I32, LOG2_E
 from timesurf.engines.cpu.layout import SPARSE
-from timesurf.engines.cpu.vector import LANE, SILENT, VECTOR
+from timesurf.engines.cpu.vector import FOUR, LANE, SILENT, VECTOR
 
-_LONGEST = SPARSE // VECTOR  # vectors of a surface whose entries are all compared
 # Runs and their length, of windows of one or two polarities: their rows are packed, by code for each of these shapes.
 _PACKED = [(n, p * n) for n in (3, 5, 7, 9, 11) for p in (1, 2) if p * n * n <= SPARSE]
 
@@ -128,58 +128,60 @@ def write_surface(typing_context, context, begin, runs, run0, rows, row, now, sl
 
 
 @intrinsic
-def compare(typing_context, ts, at, vectors, known, own, c, begin, lanes, norms, unit0, square, apart):
+def compare(typing_context, ts, at, entries, known, own, c, begin, lanes, norms, unit0, square, apart):
     """Squared distances of all units from the surface, in which the event's own entry is 1; returns ||ts||^2.
 
-    apart[unit0 + u] = ||ts||^2 + norms[u] - 2 sum of ts[at + j] c[begin + u padded + j]
+    apart[unit0 + u] = ||ts||^2 + norms[u] - 2 sum of ts[at + j] c[begin + (j // 4) 4 lanes + 4 u + j % 4]
 
+    A vector holds four entries of four units: a surface of 81 entries takes 21 of them, and there is little to sum up.
     Where the entry is not `known` from the beginning, it is set here: what it adds is all that depends on the layer
     below, and it comes last, so that everything before can be computed while that layer still compares.
     """
 
     def build(target, builder, signature, arguments):
-        ts, at, vectors, known, own, c, begin, lanes, _, _, square, _ = arguments
+        ts, at, entries, known, own, c, begin, lanes, _, _, square, _ = arguments
         args, index = signature.args, lanes.type
         late = builder.not_(builder.trunc(known, ir.IntType(1)))
         mine = emit.at(target, builder, args[0], ts, builder.add(at, own))
         before = builder.load(mine)
-        fresh = emit.all(builder, builder.fsub(F32(1.0), before), LANE)
+        fresh = builder.fsub(F32(1.0), before)
         square = builder.fadd(square, builder.fsub(F32(1.0), builder.fmul(before, before)))
+        row = builder.mul(lanes, index(FOUR))
+        repeated = emit.constants([n % FOUR for n in range(VECTOR)])
+        four = builder.udiv(own, index(FOUR))
+        within = emit.all(builder, builder.trunc(builder.urem(own, index(FOUR)), I32), VECTOR)
+        only = builder.icmp_signed("==", repeated, within)
 
-        def eight_units(u, values):
-            """The units from u on; rows of centroids as long as the surface, a constant here."""
-            padded = len(values) * VECTOR
-            first = builder.add(begin, builder.mul(u, index(padded)))
-            sums = []
-            for n in range(LANE):
-                products = None
-                for j, value in enumerate(values):
-                    place = builder.add(first, index(n * padded + j * VECTOR))
-                    factors = builder.load(emit.vector(target, builder, args[5], c, place), align=4)
-                    if products is None:
-                        products = builder.fmul(value, factors, flags=FUSED)
-                    else:
-                        products = emit.multiply_add(builder, value, factors, products)
-                sums.append(products)
-            dot = cgutils.alloca_once_value(builder, emit.sums_of(builder, sums))
+        def some_units(first, width, vectors):
+            """The next `vectors` vectors of distances of `width` units, each the sums of `width // 4` vectors."""
+            of_vector = width // FOUR
+            sums = [cgutils.alloca_once(builder, ir.VectorType(F32, VECTOR)) for _ in range(vectors * of_vector)]
+            for total in sums:
+                builder.store(emit.zeros(VECTOR), total)
+            corner = builder.add(begin, builder.mul(first, index(FOUR)))
+
+            def add(values, place):
+                for n, total in enumerate(sums):
+                    here = emit.vector(target, builder, args[5], c, builder.add(place, index(n * VECTOR)))
+                    more = emit.multiply_add(builder, values, builder.load(here, align=4), builder.load(total))
+                    builder.store(more, total)
+
+            with cgutils.for_range_slice(builder, index(0), entries, index(FOUR)) as (j, turn):
+                few = builder.load(emit.vector(target, builder, args[0], ts, builder.add(at, j), FOUR), align=4)
+                values = builder.shuffle_vector(few, few, repeated)
+                add(values, builder.add(corner, builder.mul(turn, row)))
             with builder.if_then(late):
-                column = ir.Constant(ir.VectorType(F32, LANE), ir.Undefined)
-                for n in range(LANE):
-                    place = builder.add(builder.add(first, own), index(n * padded))
-                    column = builder.insert_element(
-                        column, builder.load(emit.at(target, builder, args[5], c, place)), I32(n)
-                    )
-                builder.store(emit.multiply_add(builder, fresh, column, builder.load(dot)), dot)
-            _store_distances(target, builder, signature, arguments, u, LANE, builder.load(dot), square)
+                values = builder.select(only, emit.all(builder, fresh, VECTOR), emit.zeros(VECTOR))
+                add(values, builder.add(corner, builder.mul(four, row)))
+            for v in range(vectors):
+                parts = [builder.load(total) for total in sums[v * of_vector : (v + 1) * of_vector]]
+                u = builder.add(first, index(v * width))
+                _store_distances(
+                    target, builder, signature, arguments, u, width, emit.sums_of_fours(builder, parts), square
+                )
 
-        with emit.cases(builder, vectors, _LONGEST) as case:
-            for length in case:
-                values = [
-                    builder.load(emit.vector(target, builder, args[0], ts, builder.add(at, index(j * VECTOR))), align=4)
-                    for j in range(length)
-                ]
-                with cgutils.for_range_slice(builder, index(0), lanes, index(LANE)) as (u, _):
-                    eight_units(u, values)
+        most = ((VECTOR, 2),) if emit.wide() else ()
+        emit.over_lanes(builder, lanes, some_units, (*most, (VECTOR, 1), (LANE, 1)))
         with builder.if_then(late):
             builder.store(F32(1.0), mine)
         return square
@@ -255,65 +257,90 @@ def lowest(typing_context, values, begin, lanes):
         values, begin, lanes = arguments
         index = lanes.type
 
-        def each():
-            return cgutils.for_range_slice(builder, index(0), lanes, index(LANE))
-
-        def load(u):
-            return builder.load(
-                emit.vector(target, builder, signature.args[0], values, builder.add(begin, u), LANE), align=4
-            )
+        def load(u, width):
+            place = builder.add(begin, u)
+            return builder.load(emit.vector(target, builder, signature.args[0], values, place, width), align=4)
 
         def places(vector, low):
             """Bit n is set where the vector has this value in lane n."""
-            return builder.bitcast(builder.fcmp_ordered("==", vector, low), ir.IntType(LANE))
+            width = vector.type.count
+            return builder.zext(builder.bitcast(builder.fcmp_ordered("==", vector, low), ir.IntType(width)), index)
+
+        def at_once(many):
+            """Nothing to go through: one bit for each of so many units."""
+            width = min(many, VECTOR)
+            parts = [load(index(u), width) for u in range(0, many, width)]
+            least = emit.full(float("inf"), width)
+            for part in parts:
+                least = emit.lower(builder, part, least)
+            low, same = emit.least(builder, least), index(0)
+            for n, part in enumerate(parts):
+                same = builder.or_(same, builder.shl(places(part, low), index(n * width)))
+            first = builder.cttz(same, ir.IntType(1)(0))
+            builder.store(builder.and_(first, index(many - 1)), found)  # 0 where there is none
+
+        def one_by_one():
+            def each():
+                return cgutils.for_range_slice(builder, index(0), lanes, index(LANE))
+
+            least = cgutils.alloca_once_value(builder, emit.full(float("inf"), LANE))
+            with each() as (u, _):
+                builder.store(emit.lower(builder, load(u, LANE), builder.load(least)), least)
+            low = emit.least(builder, builder.load(least))
+            first = cgutils.alloca_once_value(builder, ir.IntType(1)(1))
+            with each() as (u, _):
+                same = places(load(u, LANE), low)
+                is_here = builder.icmp_unsigned("!=", same, index(0))
+                place = builder.add(u, builder.cttz(same, ir.IntType(1)(0)))
+                take = builder.and_(is_here, builder.load(first))
+                builder.store(builder.select(take, place, builder.load(found)), found)
+                builder.store(builder.and_(builder.load(first), builder.not_(is_here)), first)
 
         found = cgutils.alloca_once_value(builder, index(0))
-        with builder.if_else(builder.icmp_signed("==", lanes, index(LANE))) as (alone, several):
-            with alone:  # most upper layers: nothing to go through
-                here = load(index(0))
-                numbers = emit.lower(builder, here, emit.full(float("inf"), LANE))
-                same = builder.zext(places(here, emit.least(builder, numbers)), index)
-                first = builder.cttz(builder.or_(same, index(1 << LANE)), ir.IntType(1)(1))
-                builder.store(builder.and_(first, index(LANE - 1)), found)
-            with several:
-                least = cgutils.alloca_once_value(builder, emit.full(float("inf"), LANE))
-                with each() as (u, _):
-                    builder.store(emit.lower(builder, load(u), builder.load(least)), least)
-                low = emit.least(builder, builder.load(least))
-                first = cgutils.alloca_once_value(builder, ir.IntType(1)(1))
-                with each() as (u, _):
-                    same = places(load(u), low)
-                    is_here = builder.icmp_unsigned("!=", same, ir.IntType(LANE)(0))
-                    place = builder.add(u, builder.zext(builder.cttz(same, ir.IntType(1)(0)), index))
-                    take = builder.and_(is_here, builder.load(first))
-                    builder.store(builder.select(take, place, builder.load(found)), found)
-                    builder.store(builder.and_(builder.load(first), builder.not_(is_here)), first)
+        general, done = builder.append_basic_block("lanes.any"), builder.append_basic_block("lanes.done")
+        choice = builder.switch(lanes, general)
+        for many in (8, 16, 32, 64):
+            block = builder.append_basic_block(f"lanes.{many}")
+            choice.add_case(index(many), block)
+            builder.position_at_end(block)
+            at_once(many)
+            builder.branch(done)
+        builder.position_at_end(general)
+        one_by_one()
+        builder.branch(done)
+        builder.position_at_end(done)
         return builder.load(found)
 
     return types.intp(values, types.intp, types.intp), build
 
 
 @intrinsic
-def approach(typing_context, v, begin, gain, ts, at, vectors, c):
-    """v[begin + j] += gain (ts[at + j] - v[begin + j]) in float64, and the same number, rounded, to c[begin + j]."""
+def approach(typing_context, v, begin, gain, ts, at, vectors, c, first, lanes):
+    """v[begin + j] += gain (ts[at + j] - v[begin + j]) in float64, and the same, rounded, to where `compare` reads it.
+
+    c[first + (j // 4) 4 lanes + j % 4] = v[begin + j]
+    """
 
     def build(target, builder, signature, arguments):
-        v, begin, gain, ts, at, vectors, c = arguments
+        v, begin, gain, ts, at, vectors, c, first, lanes = arguments
         args, index = signature.args, begin.type
         with cgutils.for_range_slice(builder, index(0), builder.mul(vectors, index(VECTOR)), index(VECTOR)) as (j0, _):
-            place = builder.add(begin, j0)
-            here = emit.vector(target, builder, args[0], v, place)
+            here = emit.vector(target, builder, args[0], v, builder.add(begin, j0))
             old = builder.load(here, align=8)
             value = builder.load(emit.vector(target, builder, args[3], ts, builder.add(at, j0)), align=4)
             away = builder.fsub(builder.fpext(value, ir.VectorType(F64, VECTOR)), old)
             value = emit.multiply_add(builder, away, emit.all(builder, gain, VECTOR), old)
             builder.store(value, here, align=8)
             rounded = builder.fptrunc(value, ir.VectorType(F32, VECTOR))
-            builder.store(rounded, emit.vector(target, builder, args[6], c, place), align=4)  # whole, as it is loaded
+            row = builder.add(first, builder.mul(j0, lanes))
+            for n in range(0, VECTOR, FOUR):
+                few = builder.shuffle_vector(rounded, rounded, emit.constants([n + m for m in range(FOUR)]))
+                place = builder.add(row, builder.mul(lanes, index(n)))
+                builder.store(few, emit.vector(target, builder, args[6], c, place, FOUR), align=4)
         return target.get_dummy_value()
 
     whole = types.intp
-    return types.void(v, whole, types.float64, ts, whole, whole, c), build
+    return types.void(v, whole, types.float64, ts, whole, whole, c, whole, whole), build
 
 
 @intrinsic
@@ -344,31 +371,33 @@ def shift_thresholds(typing_context, th, apart, free, unit0, first, last, fired,
     """
 
     def build(target, builder, signature, arguments):
-        th, apart, free, unit0, first, last, fired, gain, compete, border, width = arguments
-        args, index, wide = signature.args, fired.type, ir.VectorType(F64, LANE)
-        slopes = emit.all(builder, builder.fmul(width, F32(LOG2_E)), LANE)
-        rivals = emit.all(builder, builder.trunc(compete, ir.IntType(1)), LANE)
-        gains, none = emit.all(builder, gain, LANE), emit.zeros(LANE, F64)
-        with cgutils.for_range_slice(builder, first, last, index(LANE)) as (u, _):
+        th, apart, free, unit0, first, last, fired, gain, compete, border, slope = arguments
+        args = signature.args
+
+        def some_units(begin, width, _):
+            u, wide = builder.add(first, begin), ir.VectorType(F64, width)
             units = builder.add(unit0, u)
-            limit = emit.vector(target, builder, args[0], th, units, LANE)
+            limit = emit.vector(target, builder, args[0], th, units, width)
             old = builder.load(limit, align=8)
-            near = builder.fptrunc(old, ir.VectorType(F32, LANE))
-            squared = builder.load(emit.vector(target, builder, args[1], apart, units, LANE), align=4)
-            may = builder.load(emit.vector(target, builder, args[2], free, units, LANE), align=4)
-            dist = emit.root(builder, squared, LANE)
-            lane = emit.all(builder, builder.trunc(builder.sub(fired, u), I32), LANE)
-            winner = builder.icmp_signed("==", emit.count(LANE), lane)
+            near = builder.fptrunc(old, ir.VectorType(F32, width))
+            squared = builder.load(emit.vector(target, builder, args[1], apart, units, width), align=4)
+            may = builder.load(emit.vector(target, builder, args[2], free, units, width), align=4)
+            dist = emit.root(builder, squared, width)
+            lane = emit.all(builder, builder.trunc(builder.sub(fired, u), I32), width)
+            winner = builder.icmp_signed("==", emit.count(width), lane)
+            rivals = emit.all(builder, builder.trunc(compete, ir.IntType(1)), width)
             moves = builder.or_(winner, builder.and_(rivals, builder.fcmp_ordered("<", dist, near)))
             away = builder.select(builder.trunc(border, ir.IntType(1)), builder.fsub(near, dist), dist)
-            x = builder.fmul(away, slopes)
-            alive = builder.fcmp_ordered(">", x, emit.full(-SILENT * LOG2_E, LANE))
-            alive = builder.and_(alive, builder.and_(moves, builder.fcmp_ordered(">", may, emit.zeros(LANE))))
-            by = builder.fmul(builder.fpext(emit.power(builder, x, LANE), wide), gains)
-            by = builder.select(winner, by, builder.fsub(none, by))
-            least = builder.fsub(none, old)
+            x = builder.fmul(away, emit.all(builder, builder.fmul(slope, F32(LOG2_E)), width))
+            alive = builder.fcmp_ordered(">", x, emit.full(-SILENT * LOG2_E, width))
+            alive = builder.and_(alive, builder.and_(moves, builder.fcmp_ordered(">", may, emit.zeros(width))))
+            by = builder.fmul(builder.fpext(emit.power(builder, x, width), wide), emit.all(builder, gain, width))
+            by = builder.select(winner, by, builder.fneg(by))
+            least = builder.fneg(old)
             by = builder.select(builder.fcmp_ordered(">", by, least), by, least)
-            builder.store(builder.fadd(old, builder.select(alive, by, none)), limit, align=8)
+            builder.store(builder.fadd(old, builder.select(alive, by, emit.zeros(width, F64))), limit, align=8)
+
+        emit.over_lanes(builder, builder.sub(last, first), some_units, ((VECTOR, 1), (LANE, 1)))
         return target.get_dummy_value()
 
     f, whole, flag = types.float64, types.intp, types.boolean

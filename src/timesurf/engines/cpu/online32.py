@@ -32,7 +32,7 @@ from timesurf.engines.cpu.layout import RUNNING, SPARSE
 from timesurf.engines.cpu.lazy import fold
 from timesurf.engines.cpu.shares import delta_gains, weigh
 from timesurf.engines.cpu.steps import bare, bare_inlined
-from timesurf.engines.cpu.vector import LANE, VECTOR, decayed
+from timesurf.engines.cpu.vector import FOUR, LANE, VECTOR, decayed
 
 REACH = 16.0  # tau: how far t0 may lie behind; e^16 is what rounding errors of float64 grow by
 FAINT = 1e-9  # an entry that has decayed to this is 0
@@ -40,75 +40,100 @@ FAINT = 1e-9  # an entry that has decayed to this is 0
 
 @bare
 def run(events, base, gap, whole, learn, layout, settings, state, counts, outputs):
-    """As `online.run`, with a `State32`."""
+    """As `online.run`, with a `State32`.
+
+    The first layer's surface of an event is written before the event before it is decided on and learned from: that has
+    to wait for the closest unit again and again, and the surface for none of it.
+    """
     entry, t, offsets, label = events
     weights, copies, lazy, memory, step = state
-    layers = len(layout.layers)
-    lowest_judged = min(1, layers - 1)
-    found = 0
+    first, pace = layout.layers[0], settings.pace[0]
+    location, p, found = 0, 0, 0
     for r in range(len(label)):
         if whole:
             memory.previous[:] = 0
-        for i in range(offsets[r], offsets[r + 1]):
-            now = base + t[at(i)]
-            location = np.int64(entry[at(i)]) // layout.layers[0].polarities
-            p = np.int64(entry[at(i)]) - location * layout.layers[0].polarities
-            depth = 0
-            for k in range(layers):
-                layer, pace = layout.layers[k], settings.pace[k]
-                if layer.way == RUNNING:
-                    follow(layer, k, pace, now, location, p, layout, weights, lazy, memory, step)
+        for i in range(offsets[r], offsets[r + 1] + 1):
+            last_location, last_p, here, square = location, p, first.surface0, np.float32(0)
+            if i < offsets[r + 1]:
+                now = base + t[at(i)]
+                location = np.int64(entry[at(i)]) // first.polarities
+                p = np.int64(entry[at(i)]) - location * first.polarities
+                if first.way != RUNNING:
+                    here += (i & 1) * first.vectors * VECTOR
+                    square = write(first, 0, pace, now, location, p, here, layout, memory, step)
+            if i > offsets[r]:
+                before = base + t[at(i - 1)]
+                found += decide_and_learn(
+                    i - 1, r, before, last_location, last_p, found, label[r], learn, layout, settings, state, counts,
+                    outputs,
+                )  # fmt: skip
+            if i < offsets[r + 1]:
+                if first.way == RUNNING:
+                    follow(first, 0, pace, now, location, p, layout, weights, lazy, memory, step)
                 else:
-                    look(layer, k, pace, now, location, p, layout, copies, memory, step)
-                f = lowest(step.dist, layer.unit0, layer.lanes)
-                apart, th = step.dist[at(layer.unit0 + f)], weights.thresholds[at(layer.unit0 + f)]
-                if not (apart < th * th and th > 0):
-                    break
-                location = layout.out[at(layer.location0 + location)]
-                p = f
-                step.fired[k], step.place[k] = f, location
-                counts.kept[r, k] += 1
-                depth += 1
-                if k >= lowest_judged:
-                    step.S[k] = unshared(layer, pace, f, location, now, memory)
-            if depth < layers:
-                continue
-            voted = layout.voted[at(p)]
-            counts.votes[r, at(voted)] += 1
-            G = steps.sign(label[r], voted)
-            for k in range(lowest_judged, layers):
-                step.S[at(k)] *= G
-                here = at(layout.layers[at(k)].place0 + step.place[at(k)])
-                step.dS[at(k)] = steps.change(step.S[at(k)], here, memory.previous)
-            if len(outputs.event) > 0:
-                outputs.event[found], outputs.unit[found], outputs.S[found] = i, p, step.S[layers - 1]
-                if len(outputs.evidence) > 0:
-                    score(layout.layers[layers - 1], step)
-                    slope = 2 * settings.temperature
-                    weigh(
-                        step.score, step.score[p], slope, layout.voted, layout.layers[layers - 1].units, step.target,
-                        found, outputs.evidence,
-                    )  # fmt: skip
-            found += 1
-            if not learn:
-                continue
-            for k in range(layers):
-                if not weights.learns[k]:
-                    continue
-                layer, rates, f = layout.layers[k], settings.rates[k], step.fired[k]
-                above = at(min(k + 1, layers - 1))
-                S, dS = step.S[above], step.dS[above]
-                if settings.by_delta and k == layers - 1 and label[r] >= 0:
-                    move_all(layer, k, f, label[r], layout, settings, weights, copies, lazy, memory, step)
-                elif not weights.frozen[at(layer.unit0 + f)]:
-                    move(layer, k, f, steps.centroid_gain(rates, S, dS), weights, copies, lazy, memory, step)
-                if weights.limited[k]:
-                    adjust(layer, rates, f, S, dS, settings, weights, copies, step)
+                    match(first, 0, location, p, here, square, layout, copies, step)
         if offsets[r + 1] > offsets[r]:
             base += t[offsets[r + 1] - 1] + gap
     if whole:
         finish(base, layout, settings, state)
     return found
+
+
+@bare_inlined
+def decide_and_learn(i, r, now, location, p, found, label, learn, layout, settings, state, counts, outputs):
+    """All that follows from an event once the first layer has compared its surface: 1 if there is an output, else 0."""
+    weights, copies, lazy, memory, step = state
+    layers = len(layout.layers)
+    lowest_judged = min(1, layers - 1)
+    for k in range(layers):
+        layer, pace = layout.layers[k], settings.pace[k]
+        if k > 0:
+            if layer.way == RUNNING:
+                follow(layer, k, pace, now, location, p, layout, weights, lazy, memory, step)
+            else:
+                square = write(layer, k, pace, now, location, p, layer.surface0, layout, memory, step)
+                match(layer, k, location, p, layer.surface0, square, layout, copies, step)
+        f = lowest(step.dist, layer.unit0, layer.lanes)
+        apart, th = step.dist[at(layer.unit0 + f)], weights.thresholds[at(layer.unit0 + f)]
+        if not (apart < th * th and th > 0):
+            return 0
+        location = layout.out[at(layer.location0 + location)]
+        p = f
+        step.fired[k], step.place[k] = f, location
+        counts.kept[r, k] += 1
+        if k >= lowest_judged:
+            step.S[k] = unshared(layer, pace, f, location, now, memory)
+    voted = layout.voted[at(p)]
+    counts.votes[r, at(voted)] += 1
+    G = steps.sign(label, voted)
+    for k in range(lowest_judged, layers):
+        step.S[at(k)] *= G
+        here = at(layout.layers[at(k)].place0 + step.place[at(k)])
+        step.dS[at(k)] = steps.change(step.S[at(k)], here, memory.previous)
+    if len(outputs.event) > 0:
+        outputs.event[found], outputs.unit[found], outputs.S[found] = i, p, step.S[layers - 1]
+        if len(outputs.evidence) > 0:
+            score(layout.layers[layers - 1], step)
+            slope = 2 * settings.temperature
+            weigh(
+                step.score, step.score[p], slope, layout.voted, layout.layers[layers - 1].units, step.target, found,
+                outputs.evidence,
+            )  # fmt: skip
+    if not learn:
+        return 1
+    for k in range(layers):
+        if not weights.learns[k]:
+            continue
+        layer, rates, f = layout.layers[k], settings.rates[k], step.fired[k]
+        above = at(min(k + 1, layers - 1))
+        S, dS = step.S[above], step.dS[above]
+        if settings.by_delta and k == layers - 1 and label >= 0:
+            move_all(layer, k, f, label, layout, settings, weights, copies, lazy, memory, step)
+        elif not weights.frozen[at(layer.unit0 + f)]:
+            move(layer, k, f, steps.centroid_gain(rates, S, dS), weights, copies, lazy, memory, step)
+        if weights.limited[k]:
+            adjust(layer, rates, f, S, dS, settings, weights, copies, step)
+    return 1
 
 
 @bare_inlined
@@ -118,23 +143,30 @@ def at(place):
 
 
 @bare_inlined
-def look(layer, k, pace, now, location, p, layout, copies, memory, step):
-    """Write the event in and its surface out: squared distances of all units."""
-    place, sparse = at(layer.location0 + location), layer.entries > SPARSE
-    own = layout.within[place] + p
+def write(layer, k, pace, now, location, p, begin, layout, memory, step):
+    """Write the event in, and its surface out to ts[begin:]: the sum of squares."""
+    place = at(layer.location0 + location)
     square = write_surface(
         memory.context, layer.context0 + layout.start[place], layout.runs, layer.run0, layer.rows, layer.row, now,
-        np.float32(pace.surface), sparse, step.ts, layer.surface0, k == 0, own,
+        np.float32(pace.surface), layer.entries > SPARSE, step.ts, begin, k == 0, layout.within[place] + p,
     )  # fmt: skip
     memory.context[at(layer.context0 + layout.own[place] + p)] = now
-    if sparse:
+    return square
+
+
+@bare_inlined
+def match(layer, k, location, p, begin, square, layout, copies, step):
+    """Squared distances of all units from the surface at ts[begin:]."""
+    own = layout.within[at(layer.location0 + location)] + p
+    step.surface[k] = begin
+    if layer.entries > SPARSE:
         step.square[k] = compare_sparse(
-            step.ts, layer.surface0, layer.entries, own, copies.v, layer.update0, layer.lanes, copies.scale,
-            copies.norms, layer.unit0, square, step.dist,
+            step.ts, begin, layer.entries, own, copies.v, layer.update0, layer.lanes, copies.scale, copies.norms,
+            layer.unit0, square, step.dist,
         )  # fmt: skip
     else:
         step.square[k] = compare(
-            step.ts, layer.surface0, layer.vectors, k == 0, own, copies.v, layer.update0, layer.lanes, copies.norms,
+            step.ts, begin, layer.entries, k == 0, own, copies.v, layer.update0, layer.lanes, copies.norms,
             layer.unit0, square, step.dist,
         )  # fmt: skip
 
@@ -174,8 +206,8 @@ def move(layer, k, f, gain, weights, copies, lazy, memory, step):
     copies.norms[unit] = weights.norms[unit]
     if layer.way != RUNNING and layer.entries <= SPARSE:
         approach(
-            weights.centroids, layer.update0 + f * layer.vectors * VECTOR, gain, step.ts, layer.surface0,
-            layer.vectors, copies.v,
+            weights.centroids, layer.update0 + f * layer.vectors * VECTOR, gain, step.ts, step.surface[k],
+            layer.vectors, copies.v, layer.update0 + f * FOUR, layer.lanes,
         )  # fmt: skip
         return
     if not 1e-3 < abs(lazy.scale[unit] * left) < 1e3:
@@ -187,8 +219,8 @@ def move(layer, k, f, gain, weights, copies, lazy, memory, step):
         return
     copies.scale[unit] = lazy.scale[unit]
     approach_sparse(
-        weights.centroids, layer.update0 + f * layer.vectors * VECTOR, gain / lazy.scale[unit], step.ts, layer.surface0,
-        layer.entries, copies.v, layer.update0 + f, layer.lanes,
+        weights.centroids, layer.update0 + f * layer.vectors * VECTOR, gain / lazy.scale[unit], step.ts,
+        step.surface[k], layer.entries, copies.v, layer.update0 + f, layer.lanes,
     )  # fmt: skip
 
 

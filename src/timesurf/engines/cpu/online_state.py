@@ -9,7 +9,7 @@ import numpy as np
 from timesurf.engines.cpu.bundles import Memory
 from timesurf.engines.cpu.layout import SPARSE, WRITTEN, Plan
 from timesurf.engines.cpu.shares import AWAY
-from timesurf.engines.cpu.vector import VECTOR
+from timesurf.engines.cpu.vector import FOUR, VECTOR
 from timesurf.engines.cpu.workspace import zeros
 from timesurf.engines.data import Array, Parameters
 
@@ -76,7 +76,7 @@ class Step(NamedTuple):
 class Copies(NamedTuple):
     """Float32 copies of what distances are computed from."""
 
-    v: Array  # of WRITTEN layers: as their centroids; of those with more than SPARSE entries, entries x lanes
+    v: Array  # of WRITTEN layers: fours of entries x lanes x FOUR; with more than SPARSE entries, entries x lanes
     scale: Array  # A of every unit
     norms: Array  # ||c||^2 of every unit; NaN in lanes without a unit
     free: Array  # 1 for every unit that may change, 0 for frozen ones and lanes without a unit
@@ -134,7 +134,9 @@ def begin32(plan: Plan, parameters: Parameters) -> State32:
             if layer.entries > SPARSE:
                 part.reshape(-1, layer.lanes)[: layer.entries] = rows.T
             else:
-                part.reshape(layer.lanes, -1)[:, : layer.entries] = rows
+                fours = part.reshape(-1, layer.lanes, FOUR)  # four entries of every unit, then the next four
+                for j in range(layer.entries):
+                    fours[j // FOUR, :, j % FOUR] = rows[:, j]
     return State32(weights, copies, lazy, memory, step)
 
 

@@ -25,6 +25,7 @@ FASTMATH = {"contract", "reassoc", "nsz", "arcp"}  # not nnan, ninf: a threshold
 VECTOR = 16  # entries that go together
 FAR = 1 << 18  # values: centroids of a layer that no longer fit in a core's own cache
 LANE = 8  # units that go together: layers are padded to a multiple of this
+FOUR = 4  # entries of a unit that go together where a vector holds several units
 _FUSED = ("contract",)  # lets LLVM make one instruction of a product and a sum
 SILENT = 40.0  # tau: anything older counts as never
 _C32 = tuple(np.float32(1 / factorial(n)) for n in range(8))
