@@ -356,6 +356,6 @@ def test_a_full_disk_loses_nothing_and_says_so(folder, timesurf, small_disk):
     (small_disk / "copy.npz").write_text("what was there")
     code, said = timesurf("convert", folder / "two.npz", small_disk / "copy.npz")
     assert code == 2, said
-    assert "No space left" in said
+    assert "copy.npz: No space left" in said
     assert os.listdir(small_disk) == ["copy.npz"]
     assert (small_disk / "copy.npz").read_text() == "what was there"

@@ -220,3 +220,9 @@ def test_a_calibration_is_a_positive_scale_and_a_prior_that_is_not_negative(wron
     for about in ({"votes": [1.0, 0.0], "evidence": wrong}, {"votes": wrong}, {"chance": [1.0, 0.0]}, [1.0, 0.0]):
         with pytest.raises(ModelFileError, match="must have a scale and a prior"):
             description._calibration(about)
+
+
+def test_a_file_of_a_few_bytes_is_called_damaged_in_plain_words(tmp_path):
+    (tmp_path / "few.tsf").write_bytes(b"hello")
+    with pytest.raises(ModelFileError, match=r"few\.tsf is not a timesurf model, or is damaged \(its header"):
+        Network.load(tmp_path / "few.tsf")

@@ -84,6 +84,7 @@ def test_a_flat_folder_of_unlabelled_files_gives_a_table_with_their_names(timesu
     assert "label" not in rows[0]
     code, _, said = timesurf("predict", model, folder / "flat")
     assert "2.npz" in said
+    assert "file decision confidence" in " ".join(word for word in said.split() if word.isalpha())
     assert "3 decisions" in said
 
 
@@ -137,6 +138,27 @@ def test_options_change_the_preparation_for_another_camera(timesurf, model, fold
     code, out, said = timesurf("predict", model, tmp_path / "large.npz", "--crop", "32x24+8+4", "--out", "-")
     assert code == 0, said
     assert [row["decision"] for row in csv.DictReader(out.splitlines())] == decisions(model, sensor)
+
+
+def test_a_recording_beyond_the_sensor_that_training_guessed_names_the_sensor_to_train_with(timesurf, tmp_path):
+    """Files that state no size: training takes the smallest sensor that holds them, and others may go beyond it."""
+    rng = np.random.default_rng(0)
+    for name, width in (("a/1", 20), ("a/2", 20), ("b/1", 20), ("b/2", 20), ("wide", 40)):
+        events = np.column_stack([np.arange(200) * 50, rng.integers(0, width, 200), rng.integers(0, 16, 200)])
+        file = tmp_path / "train" / f"{name}.csv" if "/" in name else tmp_path / f"{name}.csv"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        events[-1, 1:] = width - 1, 15
+        np.savetxt(file, events, fmt="%d", delimiter=",", header="t,x,y", comments="")
+    common = ("--downsample", "2", "--passes", "1", "--validation", "0", "--held-out", "0")
+    model = tmp_path / "m.tsf"
+    code, _, said = timesurf("train", tmp_path / "train", "--model", model, *common)
+    assert code == 0, said
+    code, _, said = timesurf("predict", model, tmp_path / "wide.csv")
+    assert code == 2
+    assert "train it with --field 40x16" in said
+    assert "Leave out" not in said
+    code, out, said = timesurf("predict", model, tmp_path / "train" / "a" / "1.csv")
+    assert code == 0, said
 
 
 def test_a_preparation_that_leads_to_a_smaller_field_is_refused(timesurf, model, folder):

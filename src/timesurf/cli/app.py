@@ -151,7 +151,7 @@ def main() -> None:
             Terminal(stderr=True).print(usage.get_usage(), f"Try '{usage.command_path} --help' for help.", sep="\n")
         _fail(error.format_message(), error.exit_code)
     except (TimesurfError, OSError) as error:
-        _fail(installable(as_options(str(error), sys.argv)), 2)
+        _fail(installable(as_options(_in_words(error), sys.argv)), 2)
     except MemoryError as error:
         _fail(f"Not enough memory ({error}). Use fewer recordings at a time.", 2)
     except (KeyboardInterrupt, typer.Abort):
@@ -160,6 +160,13 @@ def main() -> None:
         Terminal(stderr=True).print("Stopped.")
         sys.exit(130)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _in_words(error: Exception) -> str:
+    """What an error says; of the system's own, the file first and no number."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    return str(error)
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -169,7 +169,7 @@ def _show(table: dict[str, list[Any]]) -> None:
         console.print(f"{table.get('file', ['The recording'])[0]}: {decision}{sure}", highlight=False)
         return
     names = [name for name in ("file", "recording", "begin_s", "label", "decision", "confidence") if name in table]
-    if len(set(table["recording"])) == 1 and len(table["recording"]) > 1 and "begin_s" in table:
+    if not any(table["recording"]) and ("file" in table or "begin_s" in table):  # files of one recording each
         names.remove("recording")
     shown = Table()
     for name in names:

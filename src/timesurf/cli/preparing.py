@@ -128,35 +128,41 @@ def fitted(recordings: Recordings, network: Any, given: dict[str, Any], what: st
         preparation = Preparation()
     elif preparation.changes:
         preparation = preparation.on(*_sensor(recordings, preparation))
-        _check_field(preparation, network, what)
+        _check_field(preparation, network, what, given)
     found = sources.fitted(recordings, network.field, network.polarities, preparation)
     if (found.field, found.polarities) != (network.field, network.polarities):
         raise SettingError(
             f"{what} has, after preparation ({preparation}), {_field(found)}; the network takes "
             f"{_sized(network.field)} pixels, {count(network.polarities, 'polarity')}. "
-            f"{_way_out(found.field, network.field)}"
+            "--crop, --downsample and --polarity fit one to the other."
+            f"{_whole_sensor(found.field, network.field)}"
         )
     return found
 
 
-def _way_out(field: tuple[int, ...], taken: tuple[int, ...]) -> str:
-    """What to do about a field that the network does not take: it may have been trained on a part of the sensor."""
-    words = "--crop, --downsample and --polarity fit one to the other."
-    if len(field) == len(taken) and any(a > b for a, b in zip(field, taken, strict=True)):
-        whole = tuple(map(max, zip(field, taken, strict=True)))
-        words += f" If the model was trained on files that state no size, train it with --field {_sized(whole, 'x')}."
-    return words
+def _whole_sensor(found: tuple[int, ...], trained: tuple[int, ...]) -> str:
+    """What to do where events lie off the sensor that a model was trained for; empty where none do."""
+    if len(found) != len(trained) or all(a <= b for a, b in zip(found, trained, strict=True)):
+        return ""
+    whole = tuple(map(max, zip(found, trained, strict=True)))
+    return f" If the model was trained on files that state no size, train it with --field {_sized(whole, 'x')}."
 
 
-def _check_field(preparation: Preparation, network: Any, what: str) -> None:
+def _check_field(preparation: Preparation, network: Any, what: str, given: dict[str, Any]) -> None:
     """Refuse a preparation that leads from the sensor to another field than the network's, even to a smaller one."""
-    leads_to, _ = preparation.leads_to(preparation.field or (), preparation.polarities or 1)
-    if leads_to != network.field:
-        raise SettingError(
-            f"{what} has, after preparation ({preparation}), {_sized(leads_to)} pixels; the network takes "
-            f"{_sized(network.field)}. Leave out --crop, --downsample and --field, which the model keeps from its "
-            "training, or train again with others."
-        )
+    sensor = preparation.field or ()
+    leads_to, _ = preparation.leads_to(sensor, preparation.polarities or 1)
+    if leads_to == network.field:
+        return
+    if given:
+        way_out = "Leave out --crop, --downsample and --field, which the model keeps from its training."
+    else:
+        trained = network.preparation.field or ()
+        way_out = "--crop and --downsample fit one to the other." + _whole_sensor(sensor, trained)
+    raise SettingError(
+        f"{what} has {_sized(sensor)} pixels, and after preparation ({preparation}) {_sized(leads_to)}; the network "
+        f"takes {_sized(network.field)}. {way_out}"
+    )
 
 
 def for_stream(network: Any, given: dict[str, Any]) -> Preparation | None:

@@ -217,11 +217,13 @@ def _recordings(recordings: Recordings) -> dict[str, Any]:
     some = counts > 0
     t = recordings.source
     length = (t[recordings.stops[some] - 1] - t[recordings.starts[some]]) / 1e6
+    span = f" ({counts.min():,} to {counts.max():,} per recording)" if len(counts) > 1 else ""
+    times = sorted({f"{length.min():.3g}", f"{length.max():.3g}"}, key=float) if some.any() else []
     result: dict[str, Any] = {
         "recordings": f"{len(recordings):,}",
-        "events": f"{int(counts.sum()):,} ({counts.min():,} to {counts.max():,} per recording)",
+        "events": f"{int(counts.sum()):,}{span}",
         "field": " x ".join(map(str, recordings.field)) + f", {count(recordings.polarities, 'polarity')}",
-        "duration": f"{length.min():.3g} to {length.max():.3g} s" if some.any() else "no events",
+        "duration": f"{' to '.join(times)} s" if times else "no events",
     }
     if recordings.labels is not None:
         known = recordings.labelled

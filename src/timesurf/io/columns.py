@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -178,7 +179,7 @@ def _is_name(part: str) -> bool:
 
 def _has_fraction(number: str) -> bool:
     try:
-        return float(number) % 1 != 0
+        return math.isfinite(float(number)) and float(number) % 1 != 0
     except (ValueError, OverflowError):
         return False
 

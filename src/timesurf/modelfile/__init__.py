@@ -148,7 +148,7 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
     check_input(path)
     try:
         with Path(path).open("rb") as file:
-            (size,) = struct.unpack("<Q", file.read(8))
+            (size,) = struct.unpack("<Q", file.read(8).ljust(8, b"\0"))
             if not 2 <= size <= min(_LARGEST_HEADER, Path(path).stat().st_size - 8):
                 raise ValueError("its header does not fit in the file")
         content = Path(path).read_bytes()

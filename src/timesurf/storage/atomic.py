@@ -38,8 +38,10 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         with os.fdopen(handle, "wb") as file:
             yield file
         put(temporary, path)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None and error.filename in (None, temporary):
+            error.filename = str(path)  # what is full or gone is known by the name that was asked for
         raise
 
 
