@@ -157,7 +157,7 @@ def test_a_recording_beyond_the_sensor_that_training_guessed_names_the_sensor_to
     assert code == 2
     assert "train it with --field 40x16" in said
     assert "Leave out" not in said
-    code, out, said = timesurf("predict", model, tmp_path / "train" / "a" / "1.csv")
+    code, _, said = timesurf("predict", model, tmp_path / "train" / "a" / "1.csv")
     assert code == 0, said
 
 

@@ -171,7 +171,7 @@ def _in_words(error: Exception) -> str:
 
 def _fail(message: str, code: int) -> NoReturn:
     """Show what is wrong, and exit."""
-    Terminal(stderr=True).print(bold("Error: ", message, "bold red"))
+    Terminal(stderr=True).print(bold("Error: ", message, "bold red"), soft_wrap=True)
     sys.exit(code)
 
 

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from timesurf.engines.cpu.steps import compiled, inlined
+from timesurf.engines.cpu.steps import bare, compiled, inlined
 from timesurf.engines.cpu.vector import VECTOR, decayed, squared_distance
 from timesurf.engines.data import Array
+from timesurf.storage.kernels import njit
 
 FEWEST = 64  # events in a call, for which it pays to convert the centroids
 _MOST, _LEAST = 64, 4  # events at once
@@ -25,13 +26,15 @@ _WRONG = 4 * 2.0**-23  # relative error of each step of a sum in float32, with m
 
 
 class View(NamedTuple):
-    """The centroids in float32, and some events."""
+    """The centroids in float32, and some events. Units that are never the closest fill the last vector."""
 
-    centroids: Array  # (entries, units) float32
-    norms: Array  # (units,) ||c||^2, float32
-    gone: Array  # (events, padded entries) time since each entry was set, us
+    centroids: Array  # (entries, lanes) float32
+    norms: Array  # (lanes,) ||c||^2, float32
+    most: Array  # (1,) the largest of them
+    gone: Array  # (events x entries + VECTOR,) time since each entry was set, us
     rough: Array  # (events, entries) surfaces in float32
-    scores: Array  # (events, units) ts c, then ||c||^2 - 2 ts c, float32
+    flat: Array  # the same array, as one row
+    scores: Array  # (events, lanes) ts c, then ||c||^2 - 2 ts c, float32
     lane: Array  # (VECTOR,) float32
     exact: Array  # (padded entries,) a surface in float64
     closest: Array  # OUT (events,) the closest unit
@@ -42,8 +45,10 @@ class View(NamedTuple):
 def prepare(layer, weights, wanted):
     """Convert the centroids; without room for anything if it is not wanted."""
     units, entries, padded = (layer.units, layer.entries, layer.vectors * VECTOR) if wanted else (0, 0, 0)
-    room = max(min(_ONE_THREAD // (entries * units), _MOST), _LEAST) if wanted else 0
-    centroids, norms = np.empty((entries, units), np.float32), np.empty(units, np.float32)
+    lanes = (units + VECTOR - 1) // VECTOR * VECTOR
+    room = max(min(_ONE_THREAD // (entries * lanes), _MOST) // _LEAST, 1) * _LEAST if wanted else 0
+    centroids, norms = np.zeros((entries, lanes), np.float32), np.full(lanes, np.inf, np.float32)
+    most = np.zeros(1, np.float32)
     for u in range(units):
         row = weights.centroids[layer.update0 + u * padded : layer.update0 + (u + 1) * padded]
         total = 0.0
@@ -51,12 +56,16 @@ def prepare(layer, weights, wanted):
             centroids[j, u] = row[j]
             total += row[j] * row[j]
         norms[u] = total
+        most[0] = max(most[0], norms[u])
+    rough = np.empty((room, entries), np.float32)
     return View(
         centroids,
         norms,
-        np.empty((room, padded)),
-        np.empty((room, entries), np.float32),
-        np.empty((room, units), np.float32),
+        most,
+        np.empty(room * entries + VECTOR),
+        rough,
+        rough.reshape(-1),
+        np.empty((room, lanes), np.float32),
         np.empty(VECTOR, np.float32),
         np.zeros(padded),
         np.zeros(room, np.int64),
@@ -64,23 +73,15 @@ def prepare(layer, weights, wanted):
     )
 
 
-@inlined
-def note(b, begin, ts, slope, view):
-    """Take the times since the entries of event b were set, and write out its surface."""
-    entries = view.rough.shape[1]
-    gone, rough, to = ts[begin : begin + entries], view.rough[b], view.gone[b]
-    to[:entries] = gone
-    factor = np.float32(slope)
-    for j in range(entries):
-        rough[j] = decayed(np.float32(gone[j]) * factor)
-
-
-@compiled
+@bare
 def look(many, layer, slope, weights, view):
-    """Find the closest units to these events, and whether they are close enough."""
-    units, entries = layer.units, layer.entries
-    np.dot(view.rough[:many], view.centroids, view.scores[:many])
-    most = view.norms.max()
+    """Find the closest units to these events, whose surfaces are `gone`, and whether they are close enough."""
+    units, entries, factor = len(view.norms), layer.entries, np.float32(slope)
+    for j in range(many * entries):  # of its own: beside float64 only half as many float32 fit in a vector
+        view.flat[j] = view.gone[j]
+    for j in range(many * entries):
+        view.flat[j] = decayed(view.flat[j] * factor)
+    multiply(view.rough, many, view.centroids, view.scores)
     for b in range(many):
         ts, score = view.rough[b], view.scores[b]
         square = np.float32(0)
@@ -88,8 +89,8 @@ def look(many, layer, slope, weights, view):
             square += ts[j] * ts[j]
         for u in range(units):
             score[u] = view.norms[u] - np.float32(2) * score[u]
-        least = smallest(score, units, view.lane)
-        wrong = np.float32(_WRONG * (entries + 8)) * (square + most)
+        least = smallest(score, view.lane)
+        wrong = np.float32(_WRONG * (entries + 8)) * (square + view.most[0])
         limit, near, which = least + wrong, np.float32(0), np.float32(0)
         for u in range(units):  # of one type: then vector instructions do it
             is_near = np.float32(0) if score[u] > limit else np.float32(1)  # also if it is no number
@@ -104,30 +105,33 @@ def look(many, layer, slope, weights, view):
         view.closest[b] = f
 
 
+@njit(cache=True, nogil=True, _nrt=True)
+def multiply(rows, many, matrix, products):
+    """The first so many rows times a matrix, by BLAS; numba calls that only where references are counted."""
+    np.dot(rows[:many], matrix, products[:many])
+
+
 @inlined
-def smallest(score, units, lane):
+def smallest(score, lane):
     """The smallest score: of every sixteenth first, which vector instructions find side by side."""
-    whole = units - units % VECTOR
     for j in range(VECTOR):
-        lane[j] = np.inf
-    for u in range(0, whole, VECTOR):
+        lane[j] = score[j]
+    for u in range(VECTOR, len(score), VECTOR):
         part = score[u : u + VECTOR]
         for j in range(VECTOR):
             lane[j] = part[j] if part[j] < lane[j] else lane[j]
     least = lane[0]
     for j in range(1, VECTOR):
         least = lane[j] if lane[j] < least else least
-    for u in range(whole, units):
-        least = score[u] if score[u] < least else least
     return least
 
 
-@compiled
+@bare
 def among(b, limit, layer, slope, weights, view):
     """The closest of the units that may be the closest to an event, and its distance, in float64."""
-    padded = layer.vectors * VECTOR
-    for j in range(layer.entries):
-        view.exact[j] = decayed(view.gone[b, j] * slope)
+    entries, padded = layer.entries, layer.vectors * VECTOR
+    for j in range(entries):
+        view.exact[j] = decayed(view.gone[b * entries + j] * slope)
     f, closest = 0, np.inf
     for u in range(layer.units):
         if not view.scores[b, u] > limit:

@@ -37,7 +37,7 @@ from timesurf.engines.cpu.layout import Plan, Stages
 from timesurf.engines.cpu.online32 import at
 from timesurf.engines.cpu.online_state import NEVER
 from timesurf.engines.cpu.shares import AWAY, delta_gains
-from timesurf.engines.cpu.steps import bare, bare_inlined
+from timesurf.engines.cpu.steps import bare, inlined
 from timesurf.engines.cpu.vector import LANE, VECTOR
 from timesurf.engines.cpu.workspace import zeros
 from timesurf.engines.data import Array, Parameters
@@ -254,7 +254,7 @@ def run(events, base, gap, whole, learn, layout, settings, state, counts, output
     return found
 
 
-@bare_inlined
+@inlined
 def move_all(layer, f, label, alpha, layout, settings, score, target, gains):
     """C += alpha (r - q) (ts - c) of every unit of the last layer: the delta rule."""
     for u in range(layer.units):
@@ -266,7 +266,7 @@ def move_all(layer, f, label, alpha, layout, settings, score, target, gains):
             move_unit(layer, u, gain)
 
 
-@bare_inlined
+@inlined
 def weigh(layer, f, c, settings, layout):
     """Evidence of an output event for a class: log(share + DOUBT)."""
     closest, total, of_class = layer.apart[f], 0.0, 0.0

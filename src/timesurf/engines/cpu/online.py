@@ -17,7 +17,7 @@ from timesurf.engines.cpu import ahead, steps
 from timesurf.engines.cpu.layout import RUNNING, WRITTEN
 from timesurf.engines.cpu.lazy import drift, finish, follow, follow_at_rest
 from timesurf.engines.cpu.shares import delta_gains, weigh
-from timesurf.engines.cpu.steps import compiled, inlined
+from timesurf.engines.cpu.steps import bare, compiled, inlined
 from timesurf.engines.cpu.vector import FAR, VECTOR, add_scaled, decayed, elapsed, prefetch, squared_distance
 from timesurf.engines.data import Array
 
@@ -51,13 +51,20 @@ def run(
     outputs,  # OUT    Outputs; empty: not wanted
 ):
     """Every event of every recording through every layer, and what it teaches them: how many were output."""
+    layer = layout.layers[0]
+    by_block = not learn and len(layout.layers) > 1 and layer.way == WRITTEN and events.offsets[-1] >= ahead.FEWEST
+    view = ahead.prepare(layer, state.weights, by_block)
+    return one_by_one(events, base, gap, whole, learn, by_block, layout, settings, state, counts, outputs, view)
+
+
+@bare
+def one_by_one(events, base, gap, whole, learn, by_block, layout, settings, state, counts, outputs, view):
+    """The same with memory for looking ahead, which is all that is allocated."""
     entry, t, offsets, label = events
     weights, lazy, memory, step = state
     layers = len(layout.layers)
     lowest = min(1, layers - 1)  # nothing learns from the S of the first of several layers
     found = 0
-    by_block = not learn and layers > 1 and layout.layers[0].way == WRITTEN and offsets[-1] >= ahead.FEWEST
-    view = ahead.prepare(layout.layers[0], weights, by_block)
     at_once = max(len(view.closest), 1)
     for r in range(len(label)):
         if whole:
@@ -135,15 +142,14 @@ def run(
     return found
 
 
-@compiled
+@bare
 def look_ahead(first, many, base, events, layout, settings, state, view):
     """The first layer on the next events: the closest units, and whether they are close enough."""
-    layer, slope = layout.layers[0], settings.pace[0].surface
+    layer, slope, entries = layout.layers[0], settings.pace[0].surface, layout.layers[0].entries
     for b in range(many):
         location = np.int64(events.entry[first + b]) // layer.polarities
         p = np.int64(events.entry[first + b]) - location * layer.polarities
-        begin = set_entry(layer, base + events.t[first + b], location, p, layout, state.memory, state.step)
-        ahead.note(b, begin, state.step.ts, slope, view)
+        set_entry(layer, base + events.t[first + b], location, p, layout, state.memory, view.gone, b * entries)
     ahead.look(many, layer, slope, state.weights, view)
     above = layout.layers[1]
     if above.way == RUNNING and above.entries * above.lanes > FAR:
@@ -155,22 +161,21 @@ def look_ahead(first, many, base, events, layout, settings, state, view):
 
 
 @inlined
-def set_entry(layer, now, location, p, layout, memory, step):
-    """Write the event in, and out how long ago each entry of its neighbourhood was set: where that begins."""
-    row, at, run0, context0, surface = layer.row, layer.location0, layer.run0, layer.context0, layer.surface0
+def set_entry(layer, now, location, p, layout, memory, gone, to):
+    """Write the event in, and out to `gone` how long ago each entry of its neighbourhood was set."""
+    row, at, run0, context0 = layer.row, layer.location0, layer.run0, layer.context0
     memory.context[context0 + layout.own[at + location] + p] = now
     begin = context0 + layout.start[at + location]
     for q in range(layer.rows):  # whole vectors: what runs over is written over by what follows
         for j in range(0, row, VECTOR):
-            elapsed(memory.context, begin + layout.runs[run0 + q] + j, now, step.ts, surface + q * row + j)
-    return surface
+            elapsed(memory.context, begin + layout.runs[run0 + q] + j, now, gone, to + q * row + j)
 
 
 @inlined
 def write_out(layer, pace, now, location, p, layout, memory, step):
     """Write the event in and its surface out: where that begins."""
-    padded, slope = layer.vectors * VECTOR, pace.surface
-    surface = set_entry(layer, now, location, p, layout, memory, step)
+    padded, slope, surface = layer.vectors * VECTOR, pace.surface, layer.surface0
+    set_entry(layer, now, location, p, layout, memory, step.ts, surface)
     for j0 in range(surface, surface + padded, VECTOR):
         part = step.ts[j0 : j0 + VECTOR]
         for j in range(VECTOR):

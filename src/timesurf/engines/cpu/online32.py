@@ -31,7 +31,7 @@ from timesurf.engines.cpu.fused import (
 from timesurf.engines.cpu.layout import RUNNING, SPARSE
 from timesurf.engines.cpu.lazy import fold
 from timesurf.engines.cpu.shares import delta_gains, weigh
-from timesurf.engines.cpu.steps import bare, bare_inlined
+from timesurf.engines.cpu.steps import bare, inlined
 from timesurf.engines.cpu.vector import FOUR, LANE, VECTOR, decayed
 
 REACH = 16.0  # tau: how far t0 may lie behind; e^16 is what rounding errors of float64 grow by
@@ -79,7 +79,7 @@ def run(events, base, gap, whole, learn, layout, settings, state, counts, output
     return found
 
 
-@bare_inlined
+@inlined
 def decide_and_learn(i, r, now, location, p, found, label, learn, layout, settings, state, counts, outputs):
     """All that follows from an event once the first layer has compared its surface: 1 if there is an output, else 0."""
     weights, copies, lazy, memory, step = state
@@ -136,13 +136,13 @@ def decide_and_learn(i, r, now, location, p, found, label, learn, layout, settin
     return 1
 
 
-@bare_inlined
+@inlined
 def at(place):
     """An index that is not negative: numba adds the length of the array to all others, at every access."""
     return np.uint64(place)
 
 
-@bare_inlined
+@inlined
 def write(layer, k, pace, now, location, p, begin, layout, memory, step):
     """Write the event in, and its surface out to ts[begin:]: the sum of squares."""
     place = at(layer.location0 + location)
@@ -154,7 +154,7 @@ def write(layer, k, pace, now, location, p, begin, layout, memory, step):
     return square
 
 
-@bare_inlined
+@inlined
 def match(layer, k, location, p, begin, square, layout, copies, step):
     """Squared distances of all units from the surface at ts[begin:]."""
     own = layout.within[at(layer.location0 + location)] + p
@@ -171,7 +171,7 @@ def match(layer, k, location, p, begin, square, layout, copies, step):
         )  # fmt: skip
 
 
-@bare_inlined
+@inlined
 def follow(layer, k, pace, now, location, p, layout, weights, lazy, memory, step):
     """Update the dot products of a RUNNING layer by the event: squared distances of all units."""
     if (lazy.t0[k] - now) * pace.surface > REACH:
@@ -194,7 +194,7 @@ def follow(layer, k, pace, now, location, p, layout, weights, lazy, memory, step
         lazy.lives[k] += 1
 
 
-@bare_inlined
+@inlined
 def move(layer, k, f, gain, weights, copies, lazy, memory, step):
     """C += gain (ts - c): the norm, and the centroid or, in RUNNING and sparse layers, A and v of it."""
     unit, square, left = at(layer.unit0 + f), step.square[k], 1.0 - gain
@@ -224,7 +224,7 @@ def move(layer, k, f, gain, weights, copies, lazy, memory, step):
     )  # fmt: skip
 
 
-@bare_inlined
+@inlined
 def move_all(layer, k, f, label, layout, settings, weights, copies, lazy, memory, step):
     """C += alpha (r - q) (ts - c) of every unit of the last layer: the delta rule."""
     score(layer, step)
@@ -235,7 +235,7 @@ def move_all(layer, k, f, label, layout, settings, weights, copies, lazy, memory
             move(layer, k, u, gain, weights, copies, lazy, memory, step)
 
 
-@bare_inlined
+@inlined
 def unshared(layer, pace, f, place, now, memory):
     """|S| of an output, from the running sum of ftv at its place."""
     unit, here = at(layer.feedback0 + place * layer.units + f), at(layer.place0 + place)
@@ -249,7 +249,7 @@ def unshared(layer, pace, f, place, now, memory):
     return 1.0 - (crowd - 1.0) * share
 
 
-@bare_inlined
+@inlined
 def adjust(layer, rates, f, S, dS, settings, weights, copies, step):
     """Steps of a layer's thresholds."""
     gain, compete = steps.threshold_gain(rates, S, dS), steps.competes(settings.competition, S, dS)
@@ -264,7 +264,7 @@ def adjust(layer, rates, f, S, dS, settings, weights, copies, step):
     )  # fmt: skip
 
 
-@bare_inlined
+@inlined
 def score(layer, step):
     """-dist^2 / 2 of every unit of the last layer."""
     for u in range(layer.units):

@@ -13,7 +13,7 @@ from numba import types
 from numba.extending import NativeValue, intrinsic, models, register_model, unbox
 
 from timesurf.engines.cpu import compact, online, online32
-from timesurf.engines.cpu.steps import bare, bare_inlined, compiled
+from timesurf.engines.cpu.steps import bare, compiled, inlined
 from timesurf.events import LATEST
 from timesurf.storage.kernels import njit
 
@@ -245,7 +245,7 @@ def one_compact(
     return outputs.unit[0] if found else -1
 
 
-@bare_inlined
+@inlined
 def admit(event, packet, sizes, jump, clock, wrong, events):
     """Check the event and write it where `online.run` reads it."""
     for row in range(len(packet)):

@@ -13,7 +13,7 @@ from math import log
 
 import numpy as np
 
-from timesurf.engines.cpu.steps import bare_inlined, compiled, inlined
+from timesurf.engines.cpu.steps import compiled, inlined
 from timesurf.engines.cpu.vector import decayed, logarithm
 from timesurf.rule import DOUBT
 
@@ -42,7 +42,7 @@ def delta_gains(scores, begin, best, label, voted, slope, target, gains):
         gains[u] = target[u] / total_right - gains[u] / total
 
 
-@bare_inlined
+@inlined
 def weigh(scores, best, slope, voted, units, share, row, evidence):
     """Write log(share of the class + DOUBT) of one event for every class to a row of the evidence."""
     total = 0.0

@@ -12,13 +12,15 @@ from timesurf.rule import SLACK
 from timesurf.storage.kernels import njit
 
 compiled = njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False)
-# A call that is not inlined counts references to each of its arrays: one such call per event halves the speed.
-INLINED: Any = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy", "boundscheck": False, "forceinline": True}
-inlined = njit(**INLINED)
 
 # Kernels that allocate nothing need no reference counts: without numba's runtime they have none, wherever they are.
+# With it every slice, and every array handed to a function, is counted: a few of these per event halve the speed.
 bare = njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False, _nrt=False)
-bare_inlined = njit(nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False, forceinline=True, _nrt=False)
+INLINED: Any = {
+    "nogil": True, "fastmath": FASTMATH, "error_model": "numpy", "boundscheck": False, "forceinline": True,
+    "_nrt": False,
+}  # fmt: skip
+inlined = njit(**INLINED)
 
 
 @compiled

@@ -12,7 +12,7 @@ import numpy as np
 
 from timesurf.engines.cpu import frozen
 from timesurf.engines.cpu.bundles import Memory, New
-from timesurf.engines.cpu.layout import RUNNING, Plan
+from timesurf.engines.cpu.layout import RUNNING, WRITTEN, Plan
 from timesurf.engines.cpu.shares import AWAY
 from timesurf.engines.data import Array, Parameters
 
@@ -82,12 +82,31 @@ def flat_weights(plan: Plan, parameters: Parameters, dtype: Any) -> frozen.Weigh
         c = learned.centroids.reshape(layer.units, -1)
         part = weights.centroids[layer.centroid0 :][: layer.entries * layer.lanes]
         part.reshape(-1, layer.lanes)[:, : layer.units] = c.T
-        plan.units(k, weights.halves)[:] = np.einsum("ue,ue->u", c, c) / 2
+        halves = np.einsum("ue,ue->u", c, c) / 2
+        if layer.way == WRITTEN:
+            _put_copies_behind(halves, c, dtype)
+        plan.units(k, weights.halves)[:] = halves
         plan.units(k, weights.thresholds)[:] = learned.thresholds
         plan.units(k, weights.free)[:] = ~learned.frozen
         weights.limited[k] = np.isfinite(learned.thresholds).any()
         weights.learns[k] = not learned.frozen.all()
     return weights
+
+
+def _put_copies_behind(halves: Array, centroids: Array, dtype: Any) -> None:
+    """Let a copy of a lower unit count as farther away by what rounding may do: ties go to the lowest unit.
+
+    BLAS may sum up equal columns of a product in different orders.
+    """
+    first: dict[float, list[int]] = {}
+    if len(set(halves.tolist())) == len(halves):
+        return
+    for u, half in enumerate(halves.tolist()):
+        lower = first.setdefault(half, [])
+        if any(np.array_equal(centroids[u], centroids[v]) for v in lower):
+            halves[u] += np.finfo(dtype).eps * centroids.shape[1] * np.abs(centroids[u]).sum()  # as ts <= 1
+        else:
+            lower.append(u)
 
 
 def zeros(shape: Any, dtype: Any) -> Array:
