@@ -11,7 +11,7 @@ from tests.random_networks import cases
 from timesurf import EventError, Full, Network, Recordings, SettingError, Tile, Window, inference
 from timesurf.engines import Parameters, pack, reference
 from timesurf.io import npz
-from timesurf.learning import start
+from timesurf.learning import means
 from timesurf.presets import named
 
 MANY = 3000  # classes: a table of all pairs has 9 million entries, 72 MB
@@ -91,8 +91,8 @@ def test_a_mean_over_the_entries_that_occur_is_the_mean_surface(case, tau):
     full = (*case.stages, *start_on_top(case.stages[-1], tau))
     expected = reference.surfaces(full, with_zeros(case.parameters, full), case.batch, len(full) - 1)
     with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(start, "_LARGE", 0)
-        found = start.mean_surface(reference, full, case.parameters, case.batch)
+        changed.setattr(means, "_LARGE", 0)
+        found = means.mean_surface(reference, full, case.parameters, case.batch)
     mean = expected.mean(axis=0) if len(expected) else np.zeros(full[-1].surface_shape)
     np.testing.assert_allclose(found, mean, rtol=1e-9, atol=1e-12)
 
@@ -104,15 +104,15 @@ def start_on_top(below, tau=5.0):
 
 
 def with_zeros(parameters, stages):
-    return start.with_layer(parameters, np.zeros((1, *stages[-1].surface_shape)))
+    return parameters.with_layer(np.zeros((1, *stages[-1].surface_shape)))
 
 
 def test_a_mean_without_lower_layers_is_of_the_events_themselves(monkeypatch):
     data = random_recordings(2, 20, (3, 4), polarities=2)
     stages = start_on_top(type("Below", (), {"output_field": (3, 4), "units": 2}))
-    whole = start.mean_surface(reference, stages, start.Parameters(), pack(data))
-    monkeypatch.setattr(start, "_LARGE", 0)
-    np.testing.assert_allclose(start.mean_surface(reference, stages, start.Parameters(), pack(data)), whole)
+    whole = means.mean_surface(reference, stages, Parameters(), pack(data))
+    monkeypatch.setattr(means, "_LARGE", 0)
+    np.testing.assert_allclose(means.mean_surface(reference, stages, Parameters(), pack(data)), whole)
 
 
 def test_a_large_field_with_many_classes_is_refused_before_anything_is_allocated():

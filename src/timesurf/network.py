@@ -123,8 +123,9 @@ class Network(Predicting):
         ----------
         recordings : Recordings
             To draw from.
-        start : {"mean", "kmeans"}, default "mean"
-            The paper's start; or k-means in hidden layers and the mean surface of each class in the last.
+        start : {"mean", "kmeans", "quick", "ridge"}, default "mean"
+            The paper's start; k-means in hidden layers and the mean surface of each class in the last; the same from
+            fewer surfaces; or the last layer by ridge regression, where pooled places leave it few entries.
         zeta : float, default 0.1
             Share of noise in "mean".
         margin : float, default 1.4

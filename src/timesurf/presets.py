@@ -102,10 +102,10 @@ def from_dict(about: Any) -> Preset:
         )
     except TypeError as error:
         raise SettingError(f"This is no preset: {error}.") from error
-    whole = (("passes", preset.passes), ("sample", preset.sample), ("batch_size", preset.batch_size or 1))
-    for name, value in whole:
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise SettingError(f"{name} = {value!r} must be a whole number of at least 1.")
+    whole = (("passes", preset.passes, 0), ("sample", preset.sample, 1), ("batch_size", preset.batch_size or 1, 1))
+    for name, value, least in whole:
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise SettingError(f"{name} = {value!r} must be a whole number of at least {least}.")
     return preset
 
 

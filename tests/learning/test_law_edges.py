@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from timesurf import Full, Recordings, SettingError, Window, engines
 from timesurf.learning import law as settings
-from timesurf.learning import probe, split
+from timesurf.learning import means, probe, split
 from timesurf.learning.law import LAW, law
 from timesurf.learning.probe import PENALTIES, clearly_better, cross_validated
 from timesurf.learning.rhythm import intervals
@@ -178,9 +178,9 @@ def test_a_coarser_field_has_the_same_events():
 
 def test_mean_surfaces_are_over_events_and_the_whole_field():
     data = Recordings([[0, 1, 2]], [0, 10, 5], offsets=[0, 2, 3], field=(3,))
-    found = probe.mean_surfaces(engines.load("cpu"), data, 10.0)
+    found = means.mean_surfaces(engines.load("cpu"), data, 10.0)
     np.testing.assert_allclose(found, [[(1 + math.exp(-1)) / 2, 0.5, 0], [0, 0, 1]], rtol=1e-6)
-    short = probe.mean_surfaces(engines.load("cpu"), data, 0.5)
+    short = means.mean_surfaces(engines.load("cpu"), data, 0.5)
     np.testing.assert_allclose(short[0], [(1 + math.exp(-10)) / 2, 0.5, 0], rtol=1e-6)  # 1 us at least
 
 

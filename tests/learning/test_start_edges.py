@@ -9,7 +9,7 @@ import pytest
 from timesurf import EventError, Full, Network, Recordings, Rule, SettingError, Tile, engines
 from timesurf.engines import Batch, Outcome, Parameters, Trace
 from timesurf.layers import stack
-from timesurf.learning import adapt, grow, start
+from timesurf.learning import adapt, grow, means, start
 
 CPU = engines.load("cpu")
 
@@ -115,7 +115,7 @@ def test_kmeans_needs_an_event_per_unit(monkeypatch):
 
 
 def test_sizes_of_a_start():
-    assert (start._KMEANS_SAMPLES, start._QUICK_SAMPLES, start._KMEANS_ENTRIES, start._LARGE) == (
+    assert (start._KMEANS_SAMPLES, start._QUICK_SAMPLES, start._KMEANS_ENTRIES, means._LARGE) == (
         50_000, 100, 1 << 24, 1 << 20,
     )  # fmt: skip
 
@@ -137,16 +137,16 @@ def test_a_mean_over_used_entries_and_over_all_are_one(monkeypatch):
     data = Recordings([[3, 1, 3, 0]], [0, 5, 7, 7], offsets=[0, 3, 4], field=(5,), labels=["a", "a"])
     stages = stack([Full(units=1, tau=10)], (5,), 1)
     batch = engines.pack(data)
-    whole = start.mean_surface(CPU, stages, Parameters(), batch)
+    whole = means.mean_surface(CPU, stages, Parameters(), batch)
     seen = []
-    monkeypatch.setattr(start, "_mean_of_used", lambda *_: seen.append("used"))
-    monkeypatch.setattr(start, "_LARGE", 5)
-    np.testing.assert_array_equal(start.mean_surface(CPU, stages, Parameters(), batch), whole)
-    monkeypatch.setattr(start, "_LARGE", 4)
-    start.mean_surface(CPU, stages, Parameters(), batch)
+    monkeypatch.setattr(means, "_mean_of_used", lambda *_: seen.append("used"))
+    monkeypatch.setattr(means, "_LARGE", 5)
+    np.testing.assert_array_equal(means.mean_surface(CPU, stages, Parameters(), batch), whole)
+    monkeypatch.setattr(means, "_LARGE", 4)
+    means.mean_surface(CPU, stages, Parameters(), batch)
     assert seen == ["used"]
     tiles = stack([Tile((5,), units=1, tau=10)], (5,), 1)
-    assert start.mean_surface(CPU, tiles, Parameters(), batch) is not None
+    assert means.mean_surface(CPU, tiles, Parameters(), batch) is not None
     assert seen == ["used"]
     e = math.exp
     np.testing.assert_allclose(whole[:, 0], np.array([1, 1 + e(-0.2), 0, 1 + e(-0.5) + 1, 0]) / 4, rtol=1e-12)

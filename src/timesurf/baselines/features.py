@@ -28,7 +28,7 @@ from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.inference import emitted
 from timesurf.layers import Stage, Window, stack
-from timesurf.learning.start import kmeans_on_a_core, with_layer
+from timesurf.learning.start import kmeans_on_a_core
 
 Array = NDArray[Any]
 Decay = Literal["exponential", "linear"]
@@ -72,7 +72,7 @@ class Features:
         """Every event with the unit that won it as its polarity."""
         if self.decay == "linear":
             return linear.emitted(self.stage, self.centroids, recordings)
-        units = with_layer(Parameters(), self.centroids.reshape(-1, *self.stage.surface_shape))
+        units = Parameters().with_layer(self.centroids.reshape(-1, *self.stage.surface_shape))
         return emitted(load("cpu"), (self.stage,), units, recordings, Options("float32", threads), 0)
 
 
@@ -108,7 +108,7 @@ def surfaces(
     drawn = recordings.cut(recordings.starts[order], recordings.starts[order] + counts[: len(order)])
     for part in drawn.parts(most + 1):
         some = pack(drawn[part])
-        rows = load("cpu").surfaces((alone,), with_layer(Parameters(), np.zeros(shape)), some, 0)
+        rows = load("cpu").surfaces((alone,), Parameters().with_layer(np.zeros(shape)), some, 0)
         rows = rows.reshape(len(rows), math.prod(shape))
         if len(rows):
             yield linear.from_exponential(rows) if decay == "linear" else rows

@@ -36,6 +36,7 @@ _BEFORE = {  # what comes before the first report of a progress bar
     "mean": "first centroids",
     "kmeans": "first centroids by k-means",
     "quick": "first centroids by k-means",
+    "ridge": "centroids by k-means and by ridge regression",
     "chosen": "first centroids of the last layer",  # those below it were found when the data chose the network
     "tighten": "thresholds that keep the share",
     "trained": "the first recordings",

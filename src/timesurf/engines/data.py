@@ -68,6 +68,11 @@ class Parameters(list[Units]):
         """Centroids, thresholds and masks of every layer, one after another."""
         return [array for units in self for array in units.arrays]
 
+    def with_layer(self, centroids: Array) -> Parameters:
+        """With one more layer on top, without thresholds."""
+        units = len(centroids)
+        return Parameters([*self, Units(centroids, np.full(units, np.inf), np.zeros(units, np.bool_))])
+
     def digest(self) -> str:
         """A short text that is the same only where every bit of the parameters is."""
         return hashlib.sha256(b"".join(array.tobytes() for array in self.arrays)).hexdigest()[:16]

@@ -15,8 +15,9 @@ from timesurf.engines import Engine, Options, Parameters, pack
 from timesurf.events import Recordings
 from timesurf.inference import class_numbers, emitted
 from timesurf.layers import Full, Window, stack
-from timesurf.learning.probe import Probed, cross_validated, mean_surfaces, sample
-from timesurf.learning.start import first_centroids, with_layer
+from timesurf.learning.means import mean_surfaces
+from timesurf.learning.probe import Probed, cross_validated, sample
+from timesurf.learning.start import first_centroids
 
 Array = NDArray[Any]
 
@@ -53,7 +54,7 @@ class Comparison:
         batch, rng = pack(self.some, self.label), np.random.default_rng(self.kmeans)
         units = range(stages[0].units)
         centroids = first_centroids(self.engine, stages, 0, Parameters(), batch, rng, "quick", units, 0.0)
-        layer = with_layer(Parameters(), centroids)
+        layer = Parameters().with_layer(centroids)
         return Hidden(window, centroids, emitted(self.engine, stages[:1], layer, self.some, self.options, 0))
 
     def means(self, coarse: Recordings, taus: Sequence[float]) -> Array:

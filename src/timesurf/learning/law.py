@@ -21,8 +21,9 @@ Times are multiples of the rhythm of the recordings, sizes follow from their fie
     moved             by up to a third of the stride, by another distance in each pass, where a probe errs less with
                       copies that are moved
 
-The hidden layer is the k-means of its surfaces, and rests; the last layer learns by the delta rule. Nothing in here
-knows a data set, a sensor or a clock.
+The hidden layer is the k-means of its surfaces, and rests; the last layer learns by the delta rule. Where all places
+are one, so few entries are left that ridge regression finds it without passes (`timesurf.learning.ridge`). Nothing in
+here knows a data set, a sensor or a clock.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.inference import class_numbers
 from timesurf.layers import Full, Layer, Window, stack
-from timesurf.learning import copies
+from timesurf.learning import copies, ridge
 from timesurf.learning.candidates import Comparison, Hidden, Looked
+from timesurf.learning.means import apart, mean_surfaces
 from timesurf.learning.probe import (
     PROBED_EVENTS,
     Strides,
     clearly_better,
     divided,
-    mean_surfaces,
     sample,
 )
 from timesurf.learning.rhythm import intervals
@@ -213,6 +214,9 @@ def law(
         options = Options("float32", threads)
         layers, temperature, hidden, moved = _pooled(known, window, duration, engine, options, rng, knobs, why)
         fitting["moved"] = moved
+        top = stack(layers, known.field, known.polarities, classes)[-1]
+        if math.prod(top.field) == 1 and ridge.suits(top):
+            fitting |= {"start": "ridge", "passes": 0}
     alpha = knobs.alpha * 0.2 * min(1.0, classes / batch) / events
     rates = (*[0.0] * (len(layers) - 1), alpha)
     rule = replace(rule, alpha=rates, temperature=knobs.temperature * temperature)
@@ -222,6 +226,8 @@ def law(
 
 def training(alpha: float, passes: int, recordings: int, batch: int | None) -> str:
     """How the last layer learns, in a line."""
+    if passes == 0:
+        return f"training: the last layer by ridge regression on {recordings:,} recordings and parts of them, no passes"
     steps = "one by one" if batch is None else f"in batches of {batch}"
     times = "1 pass" if passes == 1 else f"{passes} passes"
     return f"training: alpha {alpha:.2g} per event, {times} over {recordings:,} recordings {steps}"
@@ -389,7 +395,5 @@ def _named(stride: Strides) -> str:
 
 def _temperature(means: Array, label: Array) -> float:
     """9 log(classes) / mean squared distance between the mean surfaces of two classes."""
-    of_class = np.array([means[label == c].mean(axis=0) for c in np.unique(label)])
-    apart = 2 * float(((of_class - of_class.mean(axis=0)) ** 2).sum(axis=1).mean())
-    sharp = 9 * math.log(max(len(of_class), 2))  # the more classes, the more the others add up to
-    return float(np.clip(sharp / max(apart, 1e-12), 1e-6, 1e6))
+    sharp = 9 * math.log(max(len(np.unique(label)), 2))  # the more classes, the more the others add up to
+    return float(np.clip(sharp / max(apart(means, label), 1e-12), 1e-6, 1e6))

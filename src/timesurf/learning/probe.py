@@ -14,13 +14,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.engines import Engine, Parameters, pack
 from timesurf.engines.cpu.threads import one_blas_thread
 from timesurf.events import Recordings
 from timesurf.inference import class_numbers
-from timesurf.layers import Full, Window, stack
+from timesurf.layers import Window
 from timesurf.learning import split
-from timesurf.learning.start import mean_surface
 
 Array = NDArray[Any]
 Strides = tuple[int, ...] | Literal["field"]
@@ -63,16 +61,6 @@ def divided(fine: Recordings, stride: Strides) -> Recordings:
         polarities=fine.polarities,
         labels=fine.labels,
     )
-
-
-def mean_surfaces(engine: Engine, recordings: Recordings, tau: float) -> Array:
-    """The mean surface of each recording over its whole field."""
-    (stage,) = stack([Full(units=1, tau=max(tau, 1.0))], recordings.field, recordings.polarities)
-    rows = [
-        mean_surface(engine, (stage,), Parameters(), pack(recordings[r])).ravel().astype(np.float32)
-        for r in range(len(recordings))
-    ]
-    return np.array(rows)
 
 
 @one_blas_thread()  # several wait for each other, busily, where a core is taken: up to twenty times as long

@@ -1,11 +1,12 @@
 """First centroids and thresholds, layer by layer, from a small batch of recordings.
 
-Two starts::
+Starts::
 
     "mean"     c_j = (1 - zeta) mean(ts) + zeta mean(mean(ts)) U(0, 1): the paper's start
     "kmeans"   k-means of the surfaces in hidden layers, the mean surface of each class in the last; with several units
                per class, k-means of the mean surfaces of the class's recordings
     "quick"    the same from fewer surfaces and one draw: seconds instead of a minute, as accurate in the end
+    "ridge"    "quick" in hidden layers, the last by ridge regression on all recordings: `timesurf.learning.ridge`
 
 Thresholds of hidden layers start at `margin` times the largest distance to a closest centroid in that batch, so that
 all events pass at first. An infinite margin means no thresholds: plain HOTS.
@@ -17,26 +18,25 @@ import math
 import threading
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf.engines import Batch, Clusters, Engine, Options, Parameters, Trace, Units, choose, pack
+from timesurf.engines import Batch, Clusters, Engine, Options, Parameters, Trace, choose, pack
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
-from timesurf.layers import Full, Stage
+from timesurf.layers import Stage
+from timesurf.learning import ridge
+from timesurf.learning.means import mean_surface
 from timesurf.learning.state import Trainee
-from timesurf.rule import Rule
 
 Array = NDArray[Any]
-Start = Literal["mean", "kmeans", "quick"]
+Start = Literal["mean", "kmeans", "quick", "ridge"]
 
 _KMEANS_SAMPLES = 50_000  # surfaces: more do not change the centroids of k-means
 _QUICK_SAMPLES = 100  # surfaces per unit of a quick start
 _KMEANS_ENTRIES = 1 << 24  # of all surfaces: fewer where they are large, or k-means takes minutes
-_LARGE = 1 << 20  # entries of a surface: in larger ones most entries never fire
 _APART = 0.02  # of a quick start: how far several units of a class begin from its mean surface, relative to that
 _PER_UNIT = 4  # recordings to find each of a class's several units from
 _one_at_a_time = threading.Lock()  # k-means on several threads sums in no fixed order
@@ -71,9 +71,12 @@ def begin(
     label, rng = network.class_numbers(recordings), np.random.default_rng(network.seed)
     batch = sample_of(recordings, label, sample, rng, network.stages[-1].units_per_class)
     engine, stages = choose(network.engine, network.stages), network.stages
+    first: Start = "quick" if start == "ridge" else start
     network.parameters = initialise(
-        engine, stages, batch, rng, start=start, zeta=zeta, margin=margin, hidden=() if start == "mean" else hidden
+        engine, stages, batch, rng, start=first, zeta=zeta, margin=margin, hidden=() if start == "mean" else hidden
     )
+    if start == "ridge":
+        network.parameters[-1].centroids[:] = ridge.last_centroids(network, recordings)
     network.history = []
 
 
@@ -81,6 +84,9 @@ def begin_last(
     network: Trainee, recordings: Recordings, *, start: Start = "mean", zeta: float = 0.1, sample: int = 20
 ) -> None:
     """Give the last layer new first centroids, from what the layers below it pass on now."""
+    if start == "ridge":
+        network.parameters[-1].centroids[:] = ridge.last_centroids(network, recordings)
+        return
     label, rng, stages = network.class_numbers(recordings), np.random.default_rng(network.seed), network.stages
     batch = sample_of(recordings, label, sample, rng, stages[-1].units_per_class)
     below, units = Parameters(network.parameters[:-1]), range(stages[-1].units)
@@ -124,8 +130,7 @@ def initialise(
     for k, stage in enumerate(stages):
         units = range(stage.units)
         known = k < len(hidden)
-        parameters = with_layer(
-            parameters,
+        parameters = parameters.with_layer(
             hidden[k].copy()
             if known
             else first_centroids(engine, stages, k, parameters, batch, rng, start, units, zeta),
@@ -186,17 +191,13 @@ def first_centroids(
     zeta: float,
 ) -> Array:
     """Centroids for these units of layer k, given the layers below it."""
+    if start == "ridge":
+        raise SettingError("start = 'ridge' finds all classes at once: units are added by 'mean', 'kmeans' or 'quick'.")
     if start == "mean":
         return mean_start(engine, stages[: k + 1], below, batch, rng, len(units), zeta)
     if k < len(stages) - 1:
         return _kmeans(engine, stages[: k + 1], below, batch, rng, len(units), quick=start == "quick")
     return _class_centroids(engine, stages, below, batch, rng, units, quick=start == "quick")
-
-
-def with_layer(below: Parameters, centroids: Array) -> Parameters:
-    """Parameters with one more layer on top, without thresholds."""
-    units = len(centroids)
-    return Parameters([*below, Units(centroids, np.full(units, math.inf), np.zeros(units, np.bool_))])
 
 
 def mean_start(
@@ -213,49 +214,6 @@ def mean_start(
     noise = rng.uniform(size=(units, *stages[-1].surface_shape))
     centroids: Array = (1 - zeta) * mean + zeta * mean.mean() * noise
     return centroids
-
-
-def mean_surface(engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch) -> Array:
-    """Mean of the surfaces that reach the last of these stages, which has no parameters yet."""
-    large = isinstance(stages[-1].layer, Full) and math.prod(stages[-1].surface_shape) > _LARGE
-    return (_mean_of_used if large else _mean_of_all)(engine, stages, below, batch)
-
-
-def _mean_of_all(engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch) -> Array:
-    """`mean_surface` by the batch rule: a single unit at 0 with S = 1 moves by exactly the sum of the surfaces.
-
-    So no surface of a `Full` layer, which may have a million entries, is ever stored.
-    """
-    alone = (*stages[:-1], replace(stages[-1], units=1, units_per_class=1))
-    total = with_layer(below, np.zeros((1, *alone[-1].surface_shape)))
-    unlabelled = replace(batch, label=np.full(len(batch), -1))
-    add_up = Rule(alpha=0, beta=(*(0,) * (len(stages) - 1), 1), gamma=0, delta=0)
-    outcome = engine.learn_batch(alone, total, add_up, unlabelled, Options(deterministic=True))
-    mean: Array = total[-1].centroids[0] / max(int(outcome.votes.sum()), 1)
-    return mean
-
-
-def _mean_of_used(engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch) -> Array:
-    """`mean_surface` of a large `Full` layer: of the entries that occur only, since all others stay 0."""
-    stage, lower = stages[-1], tuple(stages[:-1])
-    *x, p = np.unravel_index(batch.entry, (*stages[0].field, stages[0].polarities))
-    place, arrives = tuple(x), np.ones(len(batch.entry), dtype=np.bool_)
-    if lower:
-        trace = engine.infer(lower, below, batch, trace=True).trace
-        assert trace is not None
-        p, arrives = trace.winner[:, -1], trace.passed == len(lower)
-        for below_it in lower:
-            place = below_it.layer.output(place)  # type: ignore[arg-type, assignment]  # works on arrays as on numbers
-    mean = np.zeros(stage.surface_shape)
-    if arrives.any():
-        entry = np.ravel_multi_index(tuple(v[arrives] for v in (*place, p)), (*stage.field, stage.polarities))
-        used, entry = np.unique(entry, return_inverse=True)
-        offsets = np.concatenate([[0], np.cumsum(arrives)])[batch.offsets]
-        some = Batch(entry.astype(np.int32), batch.t[arrives], offsets, batch.label)
-        narrow = replace(stage, field=(len(used),), polarities=1)
-        found = _mean_of_all(engine, [narrow], Parameters(), some)
-        mean.reshape(-1, stage.scales)[used] = found.reshape(-1, stage.scales)
-    return mean
 
 
 def _class_centroids(
@@ -311,7 +269,7 @@ def _kmeans(
     samples = min(samples, _QUICK_SAMPLES * units) if quick else samples
     few = 1 + int(np.searchsorted(batch.offsets[1:], 2 * samples))  # recordings that contain enough events to draw from
     batch = _subset(batch, np.arange(min(few, len(batch))))
-    zeros = with_layer(below, np.zeros((stage.units, *stage.surface_shape)))
+    zeros = below.with_layer(np.zeros((stage.units, *stage.surface_shape)))
     ts = engine.surfaces(tuple(stages), zeros, batch, len(stages) - 1)  # of events that no unit below rejects
     ts = ts.reshape(len(ts), math.prod(stage.surface_shape))
     if len(ts) > samples:

@@ -150,7 +150,8 @@ def learning(found: Findings) -> Html:
     """Learning curves and their table."""
     history = found.history
     if not history:
-        return tag("p", "This network has not learned, or its history was not saved: there are no passes to draw.")
+        how = "The network learned without passes, or its history was not saved: there are no passes to draw."
+        return tag("p", how)
     values = {name: np.array([_float(line.get(name)) for line in history]) for name in CURVES}
     lines = [Curve(CURVES[name], y, n) for n, (name, y) in enumerate(values.items()) if not np.isnan(y).all()]
     if not lines:
