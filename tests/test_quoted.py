@@ -75,7 +75,11 @@ PLACES = {  # result file: {where the figure is in it: (how it is printed, the p
         "senses.braille touch.default": ("{:.1%}", ["limits"]),
         "senses.braille touch.counts_8": ("{:.1%}", ["limits"]),
         "senses.digits, wandering.default": ("{:.1%}", ["limits"]),
-        "senses.digits, wandering.hots": ("{:.1%}", ["limits"]),
+    },
+    "wandering_few": {
+        "default": ("{:.0%}", ["limits", "howto/moving"]),
+        "delta": ("{:.0%}", ["howto/moving"]),
+        "hots": ("{:.0%}", ["limits"]),
     },
 }
 QUOTED = [(file, where, *rest) for file, figures in PLACES.items() for where, rest in figures.items()]
