@@ -21,7 +21,7 @@ def test_folds_hold_every_recording_once_and_every_digit(digits):
 
 def quick(recordings):
     """The preset with fewer passes, and k-means on fewer recordings."""
-    return replace(preset(recordings), passes=12, sample=6)
+    return replace(preset(recordings), passes=8, sample=6)
 
 
 @pytest.fixture(scope="module")
