@@ -14,7 +14,8 @@ demo: .venv/plots.done  ## train one network on the paper's benchmark, print the
 
 test: .venv/dev.done  ## run checks and tests
 	@$(MAKE) --no-print-directory --jobs lint kernels  # side by side: each alone leaves cores idle
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	@# asserts that pytest has rewritten are stored for the next time, wherever bytecode is not to be written otherwise
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-oldest: .venv/oldest.done  ## run the tests on the oldest versions that pyproject.toml allows: make test-oldest PYTHON=python3.11
 	.venv/oldest/bin/pytest -W default --ignore=tests/plots --ignore=tests/report/test_report.py

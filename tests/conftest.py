@@ -1,3 +1,4 @@
+import gc
 import os
 import subprocess
 import sys
@@ -45,6 +46,12 @@ def pytest_xdist_auto_num_workers():
 def pytest_collection_modifyitems(items):
     places = {name: place for place, name in enumerate(SLOWEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(SLOWEST)))
+
+
+def pytest_collection_finish():
+    """What was imported stays to the end: garbage is not looked for there, at every full collection, during tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
