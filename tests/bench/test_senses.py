@@ -1,7 +1,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from timesurf import SettingError
+from timesurf import Network, SettingError
 from timesurf.bench import senses
 from timesurf.bench.processes import Plan
 from timesurf.cli.app import app
@@ -57,3 +57,14 @@ def test_every_fold_is_measured_once_unless_told(few, monkeypatch):
     assert row["seeds"] == [0, 1]
     monkeypatch.setattr(senses, "SPLITS", {})
     assert len(senses.run(None, methods=["counts_1"], small=20)["senses"][0]["seeds"]) == 3
+
+
+def test_tuning_that_finds_nothing_better_trains_the_default(few, monkeypatch):
+    """In the time for a single trial, that of the law itself, the network is the same to the bit."""
+    trained = []
+    fit = Network.fit
+    monkeypatch.setattr(Network, "fit", lambda self, *of, **how: trained.append(fit(self, *of, **how)) or trained[-1])
+    (row,) = senses.run(None, 1, methods=["default", "tuned"], minutes=1e-6)["senses"]
+    assert row["tuned"] == row["default"]
+    assert "nothing was clearly better" in row["tuning"][0]
+    assert trained[0].parameters.same(trained[-1].parameters)

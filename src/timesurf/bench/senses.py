@@ -128,8 +128,8 @@ def _tuned(of: Measurement) -> float:
     train, options = of.split.train, {"engine": of.engine, "threads": of.threads, "seed": of.seed}
     found = tuning.tune(train, minutes=of.minutes, **options)  # type: ignore[arg-type]
     of.about["tuning"] = found.why
-    preset, _ = presets.for_data(train, knobs=found.knobs, **options)  # type: ignore[arg-type]
-    return _accuracy(preset, of)
+    network = Network.for_data(train, knobs=found.knobs, **options).fit(train)
+    return float(network.evaluate(of.split.test)["recording_accuracy"])
 
 
 def paper_preset(train: Recordings) -> presets.Preset:
