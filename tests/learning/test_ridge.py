@@ -242,3 +242,23 @@ def test_the_same_bits_on_any_number_of_threads():
         network.threads = threads
         network.start(data, start="ridge")
     assert networks[0].parameters.same(networks[1].parameters)
+
+
+def test_the_command_says_that_there_are_no_passes(timesurf, tmp_path):
+    data = bars(60, classes=4, each=1)
+    np.savez(
+        tmp_path / "bars.npz", x=data.coords[0], y=data.coords[1], t=data.t, p=data.p, offsets=data.offsets,
+        labels=data.labels, field=[80, 80],
+    )  # fmt: skip
+    model = tmp_path / "bars.tsf"
+    code, said = timesurf("train", tmp_path / "bars.npz", "--model", model, "--validation", 0.2)
+    assert code == 0
+    assert "ridge regression on" in said
+    assert "finds how sure decisions are by" in said
+    assert "best pass" not in said
+    assert Network.load(model).calibration
+    code, said = timesurf("train", tmp_path / "bars.npz", "--model", model, "--passes", 2, "--validation", 0.2)
+    assert "chooses the best pass by" in said
+    assert (code, len(Network.load(model).history)) == (0, 2)
+    code, said = timesurf("train", tmp_path / "bars.npz", "--model", model, "--config", f"{model}.run/settings.toml")
+    assert code == 0

@@ -140,7 +140,7 @@ def train(
     network.preparation = preparation
     choose(network.engine, network.stages)  # refuses an unknown engine before there is a folder
     ctx.with_resource(lock.held(run))
-    _show_split(parts, validation, held_out, pieces)
+    _show_split(parts, validation, held_out, pieces, settings.passes)
     began = time.perf_counter()
     stopped = _trained(network, parts, settings, ctx.params, run)
     about = {
@@ -192,30 +192,32 @@ def _again(settings: Any) -> dict[str, Any]:
     return {"passes": -(-settings.passes // 3), **same, "decay": True, "if_diverged": "back"}
 
 
-def _show_split(parts: Any, validation: float, held_out: float, pieces: Any) -> None:
+def _show_split(parts: Any, validation: float, held_out: float, pieces: Any, passes: int) -> None:
     """How many recordings are in each part, and why one is missing, in a line each."""
     long = len(set(pieces.origin.tolist()))
     things = "recording" if long == len(pieces.origin) else "piece"
     counts = [f"learns from {count(len(parts.learn), things)}"]
     if parts.validation is not None:
-        counts.append(f"chooses the best pass by {len(parts.validation):,}")
+        does = "chooses the best pass" if passes else "finds how sure decisions are"
+        counts.append(f"{does} by {len(parts.validation):,}")
     if parts.held_out is not None:
         counts.append(f"reports on {len(parts.held_out):,}")
     if unlabelled := int((~parts.learn.labelled).sum()):
         counts[0] += f" ({unlabelled:,} without a label)"
     apart = f" of {count(long, 'recording')}; pieces of one recording stay together" if things == "piece" else ""
     console.print(f"Training {', '.join(counts)}{apart}.", highlight=False)
+    without = "the last pass is kept instead of the best" if passes else "probabilities are rough"
     lacking = [
         consequence
         for share, part, consequence in (
-            (validation, parts.validation, "the last pass is kept instead of the best"),
+            (validation, parts.validation, without),
             (held_out, parts.held_out, "no accuracy is reported"),
         )
         if share and part is None
     ]
     if lacking:
         console.print(f"Too few recordings per class to split: {', and '.join(lacking)}.", highlight=False)
-    say_few(parts.validation, "choose the best pass and how sure decisions are")
+    say_few(parts.validation, f"choose {'the best pass and ' if passes else ''}how sure decisions are")
 
 
 def say_few(recordings: Any, decide: str) -> None:
