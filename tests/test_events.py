@@ -98,7 +98,7 @@ def test_errors_name_the_recording_and_the_event():
         ({"t": [0, 1]}, "x has 3 values but t has 2|p has"),
         ({"coords": [[0, 1, 5]]}, "x = 5 is off the field"),
         ({"coords": [[0, -1, 2]]}, "x = -1 is off the field"),
-        ({"coords": [[0, 1, 2], [0, 0, 0]]}, "2 coordinates for a field of 1 dimensions"),
+        ({"coords": [[0, 1, 2], [0, 0, 0]]}, "2 coordinates for a field .*one size per coordinate"),
         ({"coords": [[[0, 1, 2]]]}, "shape"),
         ({"p": [0, 1, 0]}, "polarity 1 is not one of the 1"),
         ({"p": ["a", "b", "c"]}, "p has dtype"),

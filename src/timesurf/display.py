@@ -10,7 +10,7 @@ from timesurf.times import readable_all
 
 def text(network: Described) -> str:
     """Field and classes, then one line per layer."""
-    lines = [f"Network on {_field(network)}, {len(network.classes)} classes"]
+    lines = [f"Network on {_field(network)}, {len(network.classes)} class{'es' * (len(network.classes) > 1)}"]
     return "\n".join([*lines, *(f"  {k}  {stage}" for k, stage in enumerate(network.stages, start=1))])
 
 

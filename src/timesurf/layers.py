@@ -298,7 +298,7 @@ class Stage:
     def __str__(self) -> str:
         name = type(self.layer).__name__
         box = " x ".join(map(str, self.surface_shape))
-        return f"{name}: {self.units} units over {box}, tau {readable_all(self.taus)}"
+        return f"{name}: {self.units} unit{'s' * (self.units > 1)} over {box}, tau {readable_all(self.taus)}"
 
 
 def stack(

@@ -81,7 +81,7 @@ def test_batches_passes_and_rates_follow_from_how_many_there_are(
     [(200, 10**6, 60), (200, 5 * 10**6, 50), (200, 10**7, 25), (200, 10**8, 10), (1600, 10**8, 10), (900, 10**7, 18)],
 )
 def test_long_recordings_have_fewer_passes_but_ten(recordings, events, passes):
-    assert settings._passes(recordings, events) == passes
+    assert settings.usual_passes(recordings, events) == passes
 
 
 # ------------------------------------------------------------------ the hidden layer

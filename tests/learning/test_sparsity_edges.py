@@ -122,6 +122,8 @@ def test_a_share_within_a_point_changes_nothing_and_none_cannot_be_set():
         ([48.8, 48.8, 0], 1),
         ([30, 76, 0], 0),
         ([40, 64, 0], 0),
+        ([51, 60, 0], 0),  # 5.5 points off, by 1.7 standard errors
+        ([52, 60, 0], 1),  # 6 points, by 2.1
     ],
 )
 def test_thresholds_are_set_by_validation_where_that_clearly_keeps_another_share(monkeypatch, kept, again):

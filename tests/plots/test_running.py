@@ -95,3 +95,18 @@ def test_how_soon_it_decides_is_a_curve():
     ax = plots.early({"events": [10, 100], "recording_accuracy": [0.3, 0.9]})
     assert ax.lines[0].get_xydata().tolist() == [[10, 0.3], [100, 0.9]]
     assert ax.get_xscale() == "log"
+
+
+@pytest.mark.parametrize(("since", "shown", "label"), [(0.0, 2.0, "time, s"), (1.6e9, 0.0, "s since 1600000000.000 s")])
+def test_decisions_over_time_fill_the_picture_whenever_the_clock_began(since, shown, label):
+    begin = [since + 2 + k for k in range(3)] if not since else [since + k for k in range(3)]
+    table = {
+        "recording": [0] * 3, "begin_s": begin, "end_s": [b + 1 for b in begin], "decision": ["a", "b", "a"],
+        "confidence": [0.9, 0.5, 0.7],
+    }  # fmt: skip
+    ax = plots.timeline(table, ["a", "b", "c"]).axes[0]
+    low, high = ax.get_xlim()
+    assert shown - 0.5 < low <= shown
+    assert shown + 3 <= high < shown + 3.5
+    assert ax.get_xlabel() == label
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]

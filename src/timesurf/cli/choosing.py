@@ -53,9 +53,11 @@ def settings(ctx: typer.Context, recordings: Any, engine: Any) -> tuple[Any, Cho
     tunes = given["tune"] is not None or given["tune_trials"] is not None
     if tunes and (given["preset"] != "auto" or NETWORK in ctx.meta):
         raise SettingError("--tune starts from what the data choose: leave out --preset, and [network] in the config.")
-    if given["preset"] == "auto" or NETWORK in ctx.meta:
+    if given["preset"] == "auto" or given["preset"].endswith(".json") or NETWORK in ctx.meta:
         if NETWORK in ctx.meta:
             preset = from_dict(ctx.meta[NETWORK])
+        elif given["preset"] != "auto":
+            preset = named(given["preset"], len(recordings))
         else:
             preset, chosen = _by_data(recordings, engine, given)
         layers = preset.layers
@@ -63,26 +65,45 @@ def settings(ctx: typer.Context, recordings: Any, engine: Any) -> tuple[Any, Cho
             layers = tuple(replace(layer, tau=tau, feedback_tau=None) for layer, tau in zip(layers, taus, strict=False))
         if units is not None and len(layers) > 1:
             layers = (replace(layers[0], units=units), *layers[1:])
-        preset = replace(preset, layers=layers)
+        preset = _suited(replace(preset, layers=layers), recordings)
     else:
         preset = named(given["preset"], len(recordings), units=units or 32, taus=taus)
     rates = {name: given[name] for name in RATES if given[name] is not None}
     others = {name: given[name] for name in ("passes", "batch_size", "keep") if given[name] is not None}
     preset = replace(preset, rule=replace(preset.rule, **rates), **others)
-    chosen = chosen._replace(given=_instead(preset, recordings, bool(rates or others), given))
+    trains = bool(rates or others) or (chosen.law is not None and preset.start != chosen.law.fitting["start"])
+    chosen = chosen._replace(given=_instead(preset, recordings, trains, given))
     for line in chosen.why:
         console.print(f"  {line}", highlight=False)
     return preset, chosen
 
 
+def _suited(preset: Any, recordings: Any) -> Any:
+    """The preset, with passes where its layers leave the last one too few entries for ridge regression."""
+    from timesurf.layers import stack
+    from timesurf.learning import ridge
+    from timesurf.learning.law import usual_passes
+
+    stages = stack(preset.layers, recordings.field, recordings.polarities, len(recordings.classes))
+    if preset.start != "ridge" or ridge.suits(stages[-1]):
+        return preset
+    known = recordings[recordings.labelled]
+    return replace(preset, start="quick", passes=usual_passes(len(known), int(known.counts.sum())))
+
+
 def _instead(preset: Any, recordings: Any, trains: bool, given: dict[str, Any]) -> tuple[str, ...]:
     """What options say in place of the data, one line per choice: how it trains, and what else was given."""
     from timesurf.learning.law import training
+    from timesurf.rule import RATES
 
     lines = []
     if trains:
         alpha = preset.rule.per_layer(len(preset.layers))[-1, 0]
-        lines.append(training(alpha, preset.passes, int(recordings.labelled.sum()), preset.batch_size))
+        labelled = int(recordings.labelled.sum())
+        lines.append(training(alpha, preset.passes, labelled, preset.batch_size, preset.start))
+        unused = [f"--{name.replace('_', '-')}" for name in (*RATES, "batch_size") if given[name] is not None]
+        if unused and not preset.passes:
+            lines.append(f"without effect, since there are no passes: {', '.join(unused)}")
     network = [f"--{name} {given[name]}" for name in ("units", "taus") if given[name] is not None]
     return (*lines, *([f"given instead: {', '.join(network)}"] if network else []))
 

@@ -96,6 +96,11 @@ def search(
     from timesurf.presets import named
     from timesurf.search.study import optuna, without_password
 
+    if preset == "auto":
+        raise SettingError(
+            "A search varies the settings of a preset, such as --preset camera. For those that the data choose, "
+            "timesurf train DATA --tune MINUTES tries their neighbours."
+        )
     optuna().logging.set_verbosity(optuna().logging.WARNING)
     parts, preparation = _parts(data, preset, split, validation, held_out, recordings, seed, given)
     out.mkdir(parents=True, exist_ok=True)

@@ -128,6 +128,9 @@ def train(
         found = found[np.sort(np.random.default_rng(seed).permutation(len(found))[:recordings])]
     preparation, found = for_training(found, given, preset)
     needs_labels(found, data)
+    if len(found.classes) == 1:
+        only = f"All labels are {found.classes[0]}: with a single class there is nothing to distinguish."
+        console.print(Text(only))
     pieces = cut(found, every, overlap)
     found = pieces.recordings
     parts = splitting.split(found, validation, held_out, seed, origin=None if every is None else pieces.origin)
@@ -174,7 +177,7 @@ def _trained(network: Any, parts: Any, settings: Any, options: dict[str, Any], r
                 tightened(network, parts, keep=options["keep"], **_again(settings))
         except KeyboardInterrupt:
             stopped = True
-    if stopped and not network.history:
+    if stopped and not (network.history or (settings.passes == 0 and network.started)):
         console.print("Stopped before the end of the first pass: there is no model to write.")
         sys.exit(130)
     return stopped

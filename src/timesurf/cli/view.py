@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from timesurf.cli.wording import count
 from timesurf.io.receive import Datagrams
 from timesurf.live.rate import Rate
 
@@ -83,7 +84,9 @@ class View:
         if self.datagrams and self.datagrams.lost:
             table.add_row("lost datagrams", f"{self.datagrams.lost:,}: the system had no room for them")
         if self.refusals.count:
-            table.add_row("refused", Text(f"{self.refusals.count:,} packets, the latest: {self.refusals.reason}"))
+            table.add_row(
+                "refused", Text(f"{count(self.refusals.count, 'packet')}, the latest: {self.refusals.reason}")
+            )
         if self.session.restarts:
             table.add_row("restarts", f"{self.session.restarts:,}: the clock of the stream has jumped")
         if self.session.sure is not None:

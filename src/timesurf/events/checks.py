@@ -102,7 +102,7 @@ def check_lengths(arrays: dict[str, Array], field: tuple[int, ...], offsets: Arr
     """One coordinate per dimension, one value per event in every array, and offsets that divide the events."""
     dimensions, events = len(arrays) - 2, len(arrays["t"])
     if dimensions != len(field):
-        raise EventError(f"{dimensions} coordinates for a field of {len(field)} dimensions {field}.")
+        raise EventError(f"{dimensions} coordinates for a field {field}: give one size per coordinate.")
     for name, values in arrays.items():
         if len(values) != events:
             raise EventError(f"{name} has {len(values)} values but t has {events}: each needs one per event.")

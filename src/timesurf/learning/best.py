@@ -60,6 +60,10 @@ def fit(network: Classifier, recordings: Recordings, settings: Fitting) -> None:
     starting: dict[str, Any] = {name: value for name, value in settings.items() if name in Beginning.__annotations__}
     training: dict[str, Any] = {name: value for name, value in settings.items() if name not in starting}
     check(**training)  # before the start, which takes time
+    if starting.get("start") == "ridge":  # which learns from all that it sees
+        recordings, training["validation"] = _parts(
+            network, recordings, training.get("validation"), np.random.default_rng(network.seed)
+        )
     checkpoints = training["checkpoints"] = Checkpoints.at(training.get("checkpoints"))
     if not (training.get("resume") and checkpoints and checkpoints.latest()):
         begin(network, recordings, **starting)

@@ -190,7 +190,7 @@ def law(
     batch = int(np.clip(classes, 16, 64))
     rule = Rule(alpha=0.0, beta=0.0, gamma=0.0, delta=0.0, last="delta")
     fitting: dict[str, Any] = {
-        "passes": max(round(knobs.passes * _passes(len(known), int(known.counts.sum()))), 1),
+        "passes": max(round(knobs.passes * usual_passes(len(known), int(known.counts.sum()))), 1),
         "batch_size": batch,
         "decay": True,
         "moved": (),
@@ -220,21 +220,23 @@ def law(
     alpha = knobs.alpha * 0.2 * min(1.0, classes / batch) / events
     rates = (*[0.0] * (len(layers) - 1), alpha)
     rule = replace(rule, alpha=rates, temperature=knobs.temperature * temperature)
-    why.append(training(alpha, fitting["passes"], len(known), batch))
+    why.append(training(alpha, fitting["passes"], len(known), batch, fitting["start"]))
     return Law(layers, rule, fitting, tuple(why), hidden)
 
 
-def training(alpha: float, passes: int, recordings: int, batch: int | None) -> str:
+def training(alpha: float, passes: int, recordings: int, batch: int | None, start: str = "quick") -> str:
     """How the last layer learns, in a line."""
+    first = f"the last layer by ridge regression on {recordings:,} recordings and parts of them"
     if passes == 0:
-        return f"training: the last layer by ridge regression on {recordings:,} recordings and parts of them, no passes"
+        return f"training: {first}, no passes" if start == "ridge" else "training: no passes after the start"
     steps = "one by one" if batch is None else f"in batches of {batch}"
     times = "1 pass" if passes == 1 else f"{passes} passes"
-    return f"training: alpha {alpha:.2g} per event, {times} over {recordings:,} recordings {steps}"
+    then = f"alpha {alpha:.2g} per event, {times} over {recordings:,} recording{'s' * (recordings > 1)} {steps}"
+    return f"training: {first}, then {then}" if start == "ridge" else f"training: {then}"
 
 
-def _passes(recordings: int, events: int) -> int:
-    """How often to go through so many recordings with so many events in all."""
+def usual_passes(recordings: int, events: int) -> int:
+    """How often to go through so many recordings with so many events in all, by the delta rule."""
     wanted = int(np.clip(round(16_000 / recordings), 10, 60))
     return max(min(wanted, LONGEST // events), 10)
 
@@ -395,5 +397,6 @@ def _named(stride: Strides) -> str:
 
 def _temperature(means: Array, label: Array) -> float:
     """9 log(classes) / mean squared distance between the mean surfaces of two classes."""
-    sharp = 9 * math.log(max(len(np.unique(label)), 2))  # the more classes, the more the others add up to
-    return float(np.clip(sharp / max(apart(means, label), 1e-12), 1e-6, 1e6))
+    of_class = np.array([means[label == c].mean(axis=0) for c in np.unique(label)])
+    sharp = 9 * math.log(max(len(of_class), 2))  # the more classes, the more the others add up to
+    return float(np.clip(sharp / max(apart(of_class), 1e-12), 1e-6, 1e6))

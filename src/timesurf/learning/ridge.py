@@ -3,7 +3,7 @@
 The classes are regressed on mean surfaces m, those of whole recordings and of their parts, so that short looks count as
 well as long ones. With w_n, b_n the regression on class n, its centroid is the one whose evidence is that regression::
 
-    minimise    sum over m of (w_n m + b_n - [m is of class n])^2 + penalty v |w_n|^2        v: variance of m
+    minimise    mean over m of (w_n m + b_n - [m is of class n])^2 + penalty v |w_n|^2       v: variance of m
     c_n         such that  2 c_n m - |c_n|^2 = a (w_n m + b_n) + what all classes share      for every m
 
 with a the mean squared distance between the mean surfaces of two classes (`timesurf.learning.means.apart`), so that the
@@ -16,7 +16,7 @@ The regression knows how mean surfaces of one class vary, and leaves these direc
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,23 @@ from timesurf.learning.state import Trainee
 Array = NDArray[Any]
 PARTS = (1, 4, 16)  # that each recording is cut into; all numbers of parts weigh the same
 PENALTY = 1e-3  # in units of the variance of the mean surfaces, summed over their entries
-MOST_ENTRIES = 1 << 12  # of the last layer: the regression takes their number cubed
+MOST_ENTRIES = 1 << 11  # of the last layer: the regression takes their number cubed
+_ROWS = 1 << 22  # numbers of the mean surfaces that are held at one time
+_ROUNDING = 1e-6  # singular values below this share of the largest are 0
+
+
+class Moments(NamedTuple):
+    """Means over surfaces x, and over which class y each is of (0 or 1 for every class)."""
+
+    y: Array  # (classes,) share of each class
+    xy: Array  # (entries, classes)
+    xx: Array  # (entries, entries)
+
+    @property
+    def x(self) -> Array:
+        """(entries,) the mean surface."""
+        total: Array = self.xy.sum(axis=1)
+        return total
 
 
 def suits(stage: Stage) -> bool:
@@ -49,13 +65,15 @@ def suits(stage: Stage) -> bool:
     return stage.units_per_class == 1 and stage.classes < entries <= MOST_ENTRIES
 
 
-def last_centroids(network: Trainee, recordings: Recordings) -> Array:
-    """Centroids of the last layer, from what the layers below it pass on now.
+def last_centroids(network: Trainee, below: Parameters, recordings: Recordings) -> Array:
+    """Centroids of the last layer, from what the layers below it pass on.
 
     Parameters
     ----------
     network : Trainee
-        With parameters of the layers below; those of the last are not read.
+        Its parameters are not read.
+    below : Parameters
+        Of the layers below the last.
     recordings : Recordings
         To learn from; those without a label are left out.
 
@@ -77,23 +95,38 @@ def last_centroids(network: Trainee, recordings: Recordings) -> Array:
             f"{MOST_ENTRIES:,}; this one has {last.units_per_class} and {math.prod(last.surface_shape):,} entries for "
             f"{last.classes:,} classes: pool places (stride='field'), or use start = 'quick'."
         )
-    engine, lower, known = choose(network.engine, stages), len(stages) - 1, recordings[recordings.labelled]
+    engine, known = choose(network.engine, stages), recordings[recordings.labelled]
     label = network.class_numbers(known)
-    if lower:
-        below = Parameters(network.parameters[:lower])
-        known = inference.emitted(engine, stages, below, known, network.options, lower - 1)
+    if below:
+        known = inference.emitted(engine, stages, below, known, network.options, len(below) - 1)
     if not known.counts.any():
         raise EventError("No event of a recording with a label reaches the last layer: there is nothing to learn from.")
-    rows, labels, weights = [], [], []
-    for parts in PARTS:
-        cut, origin = in_parts(known, parts)
-        rows.append(np.stack([mean_surfaces(engine, cut, tau) for tau in last.taus], axis=-1).reshape(len(cut), -1))
-        labels.append(label[origin])
-        weights.append(np.full(len(cut), 1 / max(len(cut), 1)))
-    a = apart(rows[0].astype(np.float64), labels[0])
-    means, target = np.concatenate(rows).astype(np.float64), np.eye(last.classes)[np.concatenate(labels)]
-    w, b, middle = regression(means, target, np.concatenate(weights))
-    return as_centroids(a * w, a * b, middle).reshape(last.classes, *last.surface_shape)
+
+    def surfaces(some: Recordings) -> Array:
+        means = np.stack([mean_surfaces(engine, some, tau) for tau in last.taus], axis=-1)
+        return means.reshape(len(some), -1).astype(np.float64)
+
+    of_parts = [_moments(known, label, parts, surfaces, last) for parts in PARTS]
+    whole, total = of_parts[0], Moments(*(np.mean(each, axis=0) for each in zip(*of_parts, strict=True)))
+    of_class = (whole.xy / np.maximum(whole.y, 1e-30))[:, whole.y > 0]
+    a = apart(of_class.T)
+    w, b = regression(total)
+    return as_centroids(a * w, a * b, total.x).reshape(last.classes, *last.surface_shape)
+
+
+@one_blas_thread()  # the same bits for any number of cores
+def _moments(recordings: Recordings, label: Array, parts: int, surfaces: Any, last: Stage) -> Moments:
+    """Moments of the mean surfaces of recordings that are cut into so many parts, some recordings at a time."""
+    entries, n = math.prod(last.surface_shape), np.zeros(last.classes)
+    xy, xx = np.zeros((entries, last.classes)), np.zeros((entries, entries))
+    at_once = max(_ROWS // (entries * parts), 1)
+    for r in range(0, len(recordings), at_once):
+        cut, origin = in_parts(recordings[r : r + at_once], parts)
+        x, y = surfaces(cut), np.eye(last.classes)[label[r : r + at_once][origin]]
+        n += y.sum(axis=0)
+        xy += x.T @ y
+        xx += x.T @ x
+    return Moments(n / n.sum(), xy / n.sum(), xx / n.sum())
 
 
 def in_parts(recordings: Recordings, parts: int) -> tuple[Recordings, Array]:
@@ -118,24 +151,21 @@ def in_parts(recordings: Recordings, parts: int) -> tuple[Recordings, Array]:
     return cut[some], np.repeat(np.arange(len(recordings)), parts)[some]
 
 
-@one_blas_thread()  # the same bits for any number of cores
-def regression(means: Array, target: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Ridge regression with an intercept on weighted rows: w (entries, classes), b (classes,), and the rows' mean.
+@one_blas_thread()
+def regression(of: Moments) -> tuple[Array, Array]:
+    """Ridge regression of classes on surfaces, with an intercept: w (entries, classes) and b (classes,).
 
     Examples
     --------
-    >>> rows = np.array([[0.0, 1.0], [2.0, 1.0]])
-    >>> w, b, middle = regression(rows, np.eye(2), np.ones(2))
-    >>> np.round(rows @ w + b, 2).tolist(), middle.tolist()
-    ([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0])
+    >>> x, y = np.array([[0.0, 1.0], [2.0, 1.0]]), np.eye(2)
+    >>> w, b = regression(Moments(y.mean(axis=0), x.T @ y / 2, x.T @ x / 2))
+    >>> np.round(x @ w + b, 2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
-    weight = weight / weight.sum()
-    middle, share = weight @ means, weight @ target
-    centred = means - middle
-    covariance = (weight[:, None] * centred).T @ centred
+    covariance = of.xx - np.outer(of.x, of.x)
     covariance += max(PENALTY * float(np.trace(covariance)), 1e-30) * np.eye(len(covariance))
-    w: Array = np.linalg.solve(covariance, (weight[:, None] * centred).T @ (target - share))
-    return w, share - middle @ w, middle
+    w: Array = np.linalg.solve(covariance, of.xy - np.outer(of.x, of.y))
+    return w, of.y - of.x @ w
 
 
 @one_blas_thread()
@@ -143,7 +173,7 @@ def as_centroids(w: Array, b: Array, middle: Array) -> Array:
     """Centroids c_n with 2 c_n m - |c_n|^2 = w_n m + b_n + what all classes share, the nearest such to `middle`.
 
     Moving all centroids by the same v leaves their linear terms as they are, but for what all share, and changes
-    |c_n|^2: c_n = w_n / 2 + v, with v such that b_n comes out.
+    |c_n|^2: c_n = w_n / 2 + v, with v such that b_n comes out; where classes are regressed alike, as nearly as can be.
 
     Examples
     --------
@@ -155,5 +185,5 @@ def as_centroids(w: Array, b: Array, middle: Array) -> Array:
     u = w.T / 2
     wanted = -(b + (u**2).sum(axis=1)) / 2  # of u_n v, up to what all share
     across = u - u.mean(axis=0)
-    found: Array = u + middle + np.linalg.lstsq(across, wanted - wanted.mean() - across @ middle, rcond=None)[0]
+    found: Array = u + middle + np.linalg.lstsq(across, wanted - wanted.mean() - across @ middle, _ROUNDING)[0]
     return found

@@ -101,7 +101,7 @@ def tighten(
         found = inference.infer(engine, stages, parameters, validation, how)
         share = (found.kept[:, -1] / np.maximum(found.events, 1))[found.events > 0]
         doubt = float(share.std()) / math.sqrt(len(share))  # standard error of the mean
-        if abs(float(share.mean()) - keep) > max(doubt, _CLOSE):
+        if abs(float(share.mean()) - keep) > max(2 * doubt, _CLOSE):
             changed |= set_thresholds(engine, stages, parameters, _sample(validation, seed, events), keep, how)
     return changed
 

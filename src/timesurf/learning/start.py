@@ -72,24 +72,25 @@ def begin(
     batch = sample_of(recordings, label, sample, rng, network.stages[-1].units_per_class)
     engine, stages = choose(network.engine, network.stages), network.stages
     first: Start = "quick" if start == "ridge" else start
-    network.parameters = initialise(
+    parameters = initialise(
         engine, stages, batch, rng, start=first, zeta=zeta, margin=margin, hidden=() if start == "mean" else hidden
     )
     if start == "ridge":
-        network.parameters[-1].centroids[:] = ridge.last_centroids(network, recordings)
-    network.history = []
+        parameters[-1].centroids[:] = ridge.last_centroids(network, Parameters(parameters[:-1]), recordings)
+    network.parameters, network.history = parameters, []
 
 
 def begin_last(
     network: Trainee, recordings: Recordings, *, start: Start = "mean", zeta: float = 0.1, sample: int = 20
 ) -> None:
     """Give the last layer new first centroids, from what the layers below it pass on now."""
+    below = Parameters(network.parameters[:-1])
     if start == "ridge":
-        network.parameters[-1].centroids[:] = ridge.last_centroids(network, recordings)
+        network.parameters[-1].centroids[:] = ridge.last_centroids(network, below, recordings)
         return
     label, rng, stages = network.class_numbers(recordings), np.random.default_rng(network.seed), network.stages
     batch = sample_of(recordings, label, sample, rng, stages[-1].units_per_class)
-    below, units = Parameters(network.parameters[:-1]), range(stages[-1].units)
+    units = range(stages[-1].units)
     engine, last = choose(network.engine, stages), len(stages) - 1
     network.parameters[-1].centroids[:] = first_centroids(engine, stages, last, below, batch, rng, start, units, zeta)
 
@@ -238,8 +239,8 @@ def _class_centroids(
         if len(chosen) < (1 if quick else each):
             needed, found = "" if each == 1 else f"{each} ", len(chosen) or "none"
             raise EventError(
-                f"start = 'kmeans' needs {needed}recordings of every class, but class number {label} has {found} in "
-                "the starting batch: give more starting recordings."
+                f"This start needs {needed}recordings of every class, but class number {label} has {found} in the "
+                "starting batch: give more starting recordings."
             )
         if each == 1 or quick:
             apart = _APART * rng.standard_normal((each, *shape)) if each > 1 else 0.0

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST = 40  # recordings in one picture
+_LATE = 1e5  # s: clocks of cameras count from 1970, times are then drawn from the first piece on
 
 
 def timeline(table: dict[str, list[Any]], classes: Sequence[Any]) -> Figure:
@@ -30,6 +31,8 @@ def timeline(table: dict[str, list[Any]], classes: Sequence[Any]) -> Figure:
         Of the first 40 recordings.
 
     """
+    from matplotlib.patches import Patch
+
     if "begin_s" not in table:
         raise SettingError("Decisions over time need pieces with times: cut recordings first.")
     files = table.get("file", [""] * len(table["recording"]))
@@ -38,18 +41,20 @@ def timeline(table: dict[str, list[Any]], classes: Sequence[Any]) -> Figure:
     fig, axes = style.figure(1, 1, (9, 1.2 + 0.35 * len(rows)))
     ax = axes[0, 0]
     colour = {name: style.COLOURS[n % len(style.COLOURS)] for n, name in enumerate(classes)}
+    origin = min(table["begin_s"], default=0.0)
+    origin = origin if origin > _LATE else 0.0
     columns = (table[name] for name in ("begin_s", "end_s", "decision", "confidence"))
     for row, begin, end, decision, confidence in zip(whose, *columns, strict=True):
         if row in rows and decision is not None:
             ax.barh(
-                rows.index(row), max(end - begin, 1e-6), left=begin, height=0.8, color=colour[decision],
+                rows.index(row), max(end - begin, 1e-6), left=begin - origin, height=0.8, color=colour[decision],
                 alpha=0.15 + 0.85 * confidence, edgecolor="white", linewidth=0.5,
             )  # fmt: skip
     ax.set_yticks(range(len(rows)), [f"{file} {number}".strip() for file, number in rows])
     ax.invert_yaxis()
-    ax.set_xlabel("time, s")
+    ax.set_xlabel(f"s since {origin:.3f} s" if origin else "time, s")
     seen = [name for name in classes if name in set(table["decision"])]
-    handles = [ax.barh([0], [0], color=colour[name], label=str(name)) for name in seen[: len(style.COLOURS)]]
+    handles = [Patch(color=colour[name], label=str(name)) for name in seen[: len(style.COLOURS)]]
     if handles:
-        ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+        ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     return fig
