@@ -6,7 +6,7 @@ import tomllib
 import numpy as np
 import pytest
 
-from timesurf import EventError, SettingError, tuning
+from timesurf import EventError, Network, SettingError, tuning
 from timesurf.cli.app import app
 from timesurf.datasets import sentences
 from timesurf.io import npz
@@ -24,7 +24,8 @@ def answers(monkeypatch):
         def right(learn, judge, label, knobs, *rest):
             asked.append(knobs)
             share = script.get(tuple(knobs.changed.items()), 0.5)
-            return np.arange(len(label)) < round(share * len(label))
+            right = np.arange(len(label)) < round(share * len(label))
+            return tuning.Judged(right, np.where(right, -0.1, -2.0))
 
         monkeypatch.setattr(tuning, "judged", right)
         return asked
@@ -58,6 +59,40 @@ def test_a_little_luck_changes_nothing(answers):
     found = tuning.tune(sentences.make(40), trials=2)
     assert found.held_out == 12
     assert found.knobs == LAW
+
+
+@pytest.mark.parametrize(
+    ("right", "likely", "better"),
+    [
+        ([1, 1, 1, 0], [-0.5, -0.4, -0.3, -2.0], True),  # more right, all of them likelier
+        ([1, 1, 0, 0], [-0.5, -0.4, -0.3, -1.0], False),  # likelier, but no more right
+        ([1, 1, 1, 0], [-0.5, -0.4, -0.3, -9.0], False),  # more right, and one of them far less likely
+        ([1, 1, 1, 1], [-1.0, -1.0, -1.0, -2.9], False),  # no likelier
+    ],
+)
+def test_better_is_more_right_and_likelier_by_two_standard_errors(right, likely, better):
+    other = tuning.Judged(np.array([1, 1, 0, 0], bool), np.array([-1.0, -1.0, -1.0, -2.8]))
+    assert tuning.clearly_better(tuning.Judged(np.array(right, bool), np.array(likely)), other) is better
+
+
+def test_two_standard_errors_and_no_fewer():
+    """Gains of 1 - x and 1 + x: their mean is 1, its standard error x."""
+    other, right = tuning.Judged(np.zeros(2, bool), np.zeros(2)), np.ones(2, bool)
+    for apart, better in ((0.49, True), (0.51, False)):
+        assert tuning.clearly_better(tuning.Judged(right, np.array([1 - apart, 1 + apart])), other) is better
+    assert not tuning.clearly_better(tuning.Judged(right[:1], np.ones(1)), tuning.Judged(right[:1] < 0, np.zeros(1)))
+
+
+def test_trials_are_judged_by_the_probability_of_the_right_class():
+    data = sentences.make(60, seed=0)
+    learn, judge = data[:40], data[40:]
+    label = (np.asarray(judge.labels) == learn.classes[1]).astype(int)
+    found = tuning.judged(learn, judge, label, LAW, "cpu", None, 0)
+    network = Network.for_data(learn, seed=0).fit(learn)
+    assert (found.right == (network.predict(judge).classes == label)).all()
+    network.calibrate_by([network.outcome(judge, evidence=True)], label)
+    wanted = network.probabilities(network.infer(judge))[np.arange(20), label]
+    np.testing.assert_allclose(found.likely, np.log(np.maximum(wanted, 1e-6)), rtol=1e-6)
 
 
 def test_all_steps_end_it_without_a_limit_reached(answers):

@@ -2,8 +2,9 @@
 
 The settings that `timesurf.learning.law` chooses are the first trial. Each further trial changes one factor of the best
 settings so far (`timesurf.learning.law.Knobs`), trains a network with them on the same recordings, and decides the same
-recordings held out. Where it decides more of them correctly, by more than one standard error of the difference between
-two paired counts, it becomes the best. A factor that helped is changed further in the same direction next.
+recordings held out. It becomes the best where it decides more of them correctly, and where the logarithm of the
+probability that it gives to the right class is larger by more than two standard errors of the paired difference: counts
+alone change too much by chance. A factor that helped is changed further in the same direction next.
 So the result is never worse than the law on the recordings held out, and mere luck seldom changes it.
 """
 
@@ -13,13 +14,13 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf import inference
-from timesurf.engines import Engine, choose
+from timesurf import calibration, inference
+from timesurf.engines import Engine
 from timesurf.errors import DivergedError, EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.learning import split
@@ -28,11 +29,27 @@ from timesurf.network import Network
 
 Array = NDArray[Any]
 HELD_OUT = 0.3  # of the recordings: what trials are compared on
+_LEAST = 1e-6  # probability of a class that is counted: a single recording shall not decide
 STEPS: tuple[tuple[str, float], ...] = (
     ("last_tau", 0.25), ("temperature", 2.5), ("last_tau", 4), ("passes", 2), ("tau", 0.5), ("places", 0.5),
     ("alpha", 2), ("tau", 2), ("units", 2), ("places", 2), ("temperature", 0.4), ("window", 1.5), ("window", 0.67),
     ("units_per_class", 2), ("alpha", 0.5), ("units", 0.5),
 )  # fmt: skip
+
+
+class Judged(NamedTuple):
+    """How a network decides the recordings held out.
+
+    Attributes
+    ----------
+    right : array of bool
+        Which of them correctly.
+    likely : array of float
+        Logarithm of the probability that it gives to the right class.
+    """
+
+    right: Array
+    likely: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +153,7 @@ def tune(
         raise EventError("No class has two labelled recordings: there is nothing to compare settings on.")
     learn, judge, label = recordings[learned], recordings[held], label[held]
     began, ended = time.perf_counter(), list[Trial]()
-    best, best_right = LAW, np.zeros(len(held), dtype=np.bool_)
+    best, found = LAW, Judged(np.zeros(len(held), np.bool_), np.full(len(held), math.log(_LEAST)))
     steps = _Steps()
     while True:
         since = time.perf_counter()
@@ -145,12 +162,12 @@ def tune(
         knobs = LAW if not ended else steps.next(best)
         if late or knobs is None or len(ended) == trials:
             return Tuned(best, tuple(ended), len(held))
-        right = judged(learn, judge, label, knobs, engine, threads, seed)
-        better = not ended or clearly_more(right, best_right)
+        mine = judged(learn, judge, label, knobs, engine, threads, seed)
+        better = not ended or clearly_better(mine, found)
         if better:
-            best, best_right = knobs, right
+            best, found = knobs, mine
         steps.ended(better)
-        ended.append(Trial(len(ended), knobs, float(right.mean()), better, time.perf_counter() - since))
+        ended.append(Trial(len(ended), knobs, float(mine.right.mean()), better, time.perf_counter() - since))
         report(ended[-1])
 
 
@@ -175,19 +192,20 @@ class _Steps:
         self.again = better and self.last is not None
 
 
-def clearly_more(mine: Array, other: Array) -> bool:
-    """Whether more is right here than there, by more than a standard error of the paired difference.
+def clearly_better(mine: Judged, other: Judged) -> bool:
+    """Whether more is right here than there, and the right class likelier by more than two standard errors.
 
     Examples
     --------
-    >>> other = np.array([True, False, False, False, False])
-    >>> clearly_more(np.array([False, True, True, False, False]), other)
-    False
-    >>> clearly_more(np.array([True, True, True, False, False]), other)
+    >>> other = Judged(np.array([True, False, False, False]), np.log([0.9, 0.1, 0.2, 0.3]))
+    >>> clearly_better(Judged(np.array([True, True, True, False]), np.log([0.9, 0.6, 0.7, 0.4])), other)
     True
+    >>> clearly_better(Judged(np.array([True, True, True, False]), np.log([0.1, 0.6, 0.7, 0.4])), other)
+    False
     """
-    gained, lost = int((mine & ~other).sum()), int((other & ~mine).sum())
-    return gained - lost > math.sqrt(gained + lost)
+    gain = mine.likely - other.likely
+    error = float(gain.std(ddof=1)) / math.sqrt(len(gain)) if len(gain) > 1 else math.inf
+    return int(mine.right.sum()) > int(other.right.sum()) and float(gain.mean()) > 2 * error
 
 
 def judged(
@@ -198,8 +216,8 @@ def judged(
     engine: str | Engine,
     threads: int | None,
     seed: int | None,
-) -> Array:
-    """Which of the recordings to judge by a network with these settings decides correctly."""
+) -> Judged:
+    """How a network with these settings, trained and calibrated, decides the recordings to judge by."""
     found = law(learn, engine=engine, threads=threads, seed=seed, knobs=knobs)
     network = Network(
         found.layers, learn.field, learn.polarities, learn.classes, rule=found.rule, engine=engine, threads=threads,
@@ -209,9 +227,10 @@ def judged(
     try:
         network.fit(learn)
     except DivergedError:  # a result like others: nothing is right
-        return np.zeros(len(label), dtype=np.bool_)
-    options = replace(network.options, temperature=found.rule.temperature)
-    computes = choose(engine, network.stages)
-    outcome = inference.infer(computes, network.stages, network.parameters, judge, options)
-    evidence = outcome.votes if outcome.evidence is None else outcome.evidence
-    return np.asarray(evidence.argmax(axis=1) == label)
+        return Judged(np.zeros(len(label), np.bool_), np.full(len(label), math.log(_LEAST)))
+    outcome = network.outcome(judge, evidence=True)
+    evidence, events = outcome.evidence, outcome.votes.sum(axis=1)
+    assert evidence is not None
+    by = calibration.fit(evidence, events, label)
+    probability = calibration.probabilities(evidence, events, by)[np.arange(len(label)), label]
+    return Judged(evidence.argmax(axis=1) == label, np.log(np.maximum(probability, _LEAST)))

@@ -60,7 +60,7 @@ def measure(job: Job) -> dict[str, Any]:
     learned, held = split.hold_out(label, tuning.HELD_OUT, np.random.default_rng(job.seed))
     knobs = LAW if job.factor == 1 else replace(LAW, **{job.setting: job.factor})
     right = tuning.judged(some[learned], some[held], label[held], knobs, "cpu", 1, job.seed)
-    return {"recording_accuracy": float(right.mean()), "learned_from": len(learned), "held_out": len(held)}
+    return {"recording_accuracy": float(right.right.mean()), "learned_from": len(learned), "held_out": len(held)}
 
 
 def _some(train: Recordings, small: int | None, seed: int) -> Recordings:
