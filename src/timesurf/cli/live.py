@@ -148,11 +148,12 @@ def stream(
         ):
             if not console.is_terminal:
                 live.stop()
-            each = decisions(
+            found = decisions(
                 session, teacher.between(saved.between(waiting)), refusals,
                 one_by_one=source == "-", prepare=prepare, label=lambda: teacher.label,
+                until=lambda t: min(each.until(t) for each in (watch, lines) if each is not None),
             )  # fmt: skip
-            for decision in each:
+            for decision in found:
                 view.update(decision)
                 watch.update(decision)
                 if lines is not None:

@@ -77,6 +77,12 @@ class Drift:
         """Forget the present window, since the clock of the stream has jumped."""
         self._begin(None)
 
+    def until(self, t: Array) -> int:
+        """After how many events, of those that come next at these times, a window is full; all of them if none is."""
+        if self._since is None:
+            return min(1, len(t))
+        return min(max(int(np.searchsorted(t, self._since + _SPAN)) + 1, _EVENTS - self._events), len(t))
+
     def update(self, t: int, events: int, S: Array) -> Change | None:
         """Take a packet.
 

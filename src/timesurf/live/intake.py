@@ -6,9 +6,14 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from timesurf.errors import EventError
 from timesurf.live.decision import Decision
 from timesurf.live.session import Session
+
+Array = NDArray[Any]
 
 
 class Refusals:
@@ -49,6 +54,7 @@ def decisions(
     one_by_one: bool = False,
     prepare: Callable[[Any], Any] | None = None,
     label: Callable[[], Any] = lambda: None,
+    until: Callable[[Array], int] = len,
 ) -> Iterator[Decision]:
     """The decision of a session after every packet that it accepts.
 
@@ -67,11 +73,14 @@ def decisions(
         What each packet goes through first, see `Preparation.stream`.
     label : callable
         Called before each packet: what it shows, or None.
+    until : callable
+        Called with the times of the events that come next in a packet: after how many of them a decision is due, at
+        least one. A valid packet is cut there, so that what is due does not depend on the size of packets.
 
     Yields
     ------
     Decision
-        After each packet, or after each event of a packet that holds an event that is not valid.
+        After each packet, or each part of one, or after each event of a packet that holds an event that is not valid.
 
     Examples
     --------
@@ -91,7 +100,11 @@ def decisions(
         try:
             if prepare is not None:
                 packet, later = prepare(whole), None
-            decision = _taken(session, packet, label())
+            shown, t = label(), np.ascontiguousarray(packet["t"])
+            end = until(t)
+            if end < len(t) and not session.accepts(*_arrays(session, packet)):
+                end = len(t)  # it is refused as a whole, or begins a new stream
+            decision = session.take(*_arrays(session, packet[:end]), shown)
         except EventError as error:
             if not one_by_one or len(packet) <= 1:
                 refusals.add(str(error))
@@ -100,8 +113,12 @@ def decisions(
                 yield from decisions(session, events, refusals, prepare=later, label=label)
         else:
             yield decision
+            while end < len(t):
+                begin, end = end, end + until(t[end:])
+                yield session.take(*_arrays(session, packet[begin:end]), shown)
 
 
-def _taken(session: Session, packet: Any, label: Any) -> Decision:
+def _arrays(session: Session, packet: Any) -> tuple[list[Array], Array, Array | None]:
+    """Coordinates, times and polarities, as a session takes them."""
     coords = [packet[axis] for axis in session.places]
-    return session.take(coords, packet["t"], packet["p"] if session.network.polarities > 1 else None, label)
+    return coords, packet["t"], packet["p"] if session.network.polarities > 1 else None

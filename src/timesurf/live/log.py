@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from timesurf.live.decision import Decision
 from timesurf.times import Time, microseconds
+
+Array = NDArray[Any]
 
 
 class Log:
@@ -28,6 +34,12 @@ class Log:
         self._due: float | None = None
         self._events, self._outputs, self._S = 0, 0, 0.0
         self._latest: tuple[int, int, Decision] | None = None
+
+    def until(self, t: Array) -> int:
+        """After how many events, of those that come next at these times, a line is due; all of them if none is."""
+        if self._due is None:
+            return min(1, len(t))
+        return min(int(np.searchsorted(t, math.ceil(self._due))) + 1, len(t))
 
     def add(self, t: int, events: int, decision: Decision) -> None:
         """Note the decision after a packet: the time of its last event, and all events so far."""

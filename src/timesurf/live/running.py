@@ -142,10 +142,7 @@ class Running:
     def _pass(self, n: int, rows: tuple[Any, ...], label: Any) -> Decision:
         """Run n events through the network: coordinates, polarities, times."""
         number = UNLABELLED if label is None else self._class_number(label)
-        if n > self._packet.shape[1]:
-            self._grow(2 * n)
-        for row, values in zip(self._packet, rows, strict=True):
-            row[:n] = values
+        self._lay_out(n, rows)
         if n and number != self._number:
             self._turn_to(number, n)
         elif not self._unpack(*self._arguments_of_unpack(n)):
@@ -158,6 +155,13 @@ class Running:
         ahead, confidence = self._ahead.tolist()
         out, units, S = (array[:found].copy() for array in self._outputs[:3])
         return Decision(out, units, S, self._classes[int(ahead)] if ahead >= 0 else None, confidence, self.sure)
+
+    def _lay_out(self, n: int, rows: tuple[Any, ...]) -> None:
+        """Copy n events to where kernels read them."""
+        if n > self._packet.shape[1]:
+            self._grow(2 * n)
+        for row, values in zip(self._packet, rows, strict=True):
+            row[:n] = values
 
     def _class_number(self, label: Any) -> int:
         number = self._numbers.get(label, self._numbers.get(str(label)))  # one name that is a text makes texts of all

@@ -126,6 +126,16 @@ class Session(Running):
 
     def take(self, coords: Any, t: Array, p: Array | None = None, label: Any = None) -> Decision:
         """As `push`, with one NumPy array per coordinate, one of times and one of polarities."""
+        return self._pass(len(t), self._rows(coords, t, p), label)
+
+    def accepts(self, coords: Any, t: Array, p: Array | None = None) -> bool:
+        """Whether `take` would accept these events without beginning a new stream; the session stays as it is."""
+        self._lay_out(len(t), self._rows(coords, t, p))
+        _, *packet, clock, wrong, events = self._arguments_of_unpack(len(t))
+        return bool(self._unpack(self._packet, *packet, clock.copy(), wrong, events))
+
+    def _rows(self, coords: Any, t: Array, p: Array | None) -> tuple[Any, ...]:
+        """Coordinates, polarities and times of a packet, if they are arrays of integers of one length."""
         rows = (*coords, t if p is None else p, t)
         if len(rows) != len(self._packet):
             raise EventError(f"{len(rows) - 2} coordinates for a field of {len(self._axes) - 1} dimensions.")
@@ -137,7 +147,7 @@ class Session(Running):
                 raise EventError(
                     f"An array of shape {values.shape} and times of {t.shape}: all need one value per event."
                 )
-        return self._pass(len(t), rows if p is not None else (*coords, 0, t), label)
+        return rows if p is not None else (*coords, 0, t)
 
     def push_one(self, *event: int) -> int:
         """Run a single event through the network, with the least delay: no array is made, none is checked.

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import NDArray
 
 from timesurf.live.decision import Decision
 from timesurf.live.drift import Drift
 from timesurf.live.session import Session
+
+Array = NDArray[Any]
 
 
 class Watch:
@@ -36,6 +41,10 @@ class Watch:
         self.drift, self.text = Drift(), ""
         self._session, self._adapt, self._report = session, adapt, report
         self._events, self._restarts = session.events, session.restarts
+
+    def until(self, t: Array) -> int:
+        """After how many of the events that come next it is to be updated, see `Drift.until`."""
+        return self.drift.until(t)
 
     def update(self, decision: Decision) -> None:
         """Look at the decision after a packet."""
