@@ -117,3 +117,18 @@ def test_training_that_the_system_ends_saves_its_model(start, spots, tmp_path):
     assert "--resume" in said
     assert Network.load(tmp_path / "m.tsf").history
     assert json.loads((tmp_path / "j").read_text())["stopped"]
+
+
+@pytest.mark.parametrize(("factor", "told"), [(1, False), (30, False), (0.01, False), (1000, True), (1e-4, True)])
+def test_times_in_another_unit_are_noticed(timesurf, tmp_path, factor, told):
+    """A pixel fires every 15 ms, or `factor` times as slowly; the time constant is 60 ms."""
+    data = blobs(24, seed=0)
+    layers = [Window(3, units=4, tau="60 ms"), Full(tau="10 ms")]
+    Network(layers, data.field, data.polarities, data.classes).start(data).save(tmp_path / "m.tsf")
+    t = (data.t * factor).astype(np.int64)
+    about = {"field": data.field, "polarities": data.polarities, "labels": data.labels}
+    npz.write(tmp_path / "other.npz", Recordings(data.coords, t, data.p, data.offsets, **about))
+    for command in ("evaluate", "predict"):
+        code, said = timesurf(command, tmp_path / "m.tsf", tmp_path / "other.npz")
+        assert code == 0
+        assert ("give it: --time-unit" in said) is told

@@ -27,7 +27,7 @@ from timesurf.cli.app import (
 from timesurf.cli.cutting import Every, Overlap, cut
 from timesurf.cli.preparing import changed, fitted, prepares
 from timesurf.cli.terminal import bold
-from timesurf.cli.using import Decide, Sure, say_if_one_class
+from timesurf.cli.using import Decide, Sure, say_if_clocks_differ, say_if_one_class
 from timesurf.cli.wording import count
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
@@ -119,7 +119,10 @@ def _table(
     every, overlap = cutting
     whole: dict[str, list[Any]] = {}
     for name, found in sources.each(data, split=split, field=given.get("field")):
-        pieces = cut(fitted(found, network, given, name or data), every, overlap, rest=True)
+        prepared = fitted(found, network, given, name or data)
+        if not whole:
+            say_if_clocks_differ(network, prepared)
+        pieces = cut(prepared, every, overlap, rest=True)
         recordings = pieces.recordings
         if sure is not None:
             some = _until_sure(network, recordings, sure)

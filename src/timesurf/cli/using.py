@@ -44,6 +44,8 @@ Sure = Annotated[
     typer.Option(min=0.01, max=1, help="Decide as soon as the probability of a class reaches this level, as 0.95."),
 ]
 _SHOWN = 10  # mistakes, at most
+_LOOKED_AT, _EVENTS_LOOKED_AT = 20, 20_000  # recordings, and events of each: enough for a median interval
+_RESTS = 1e-3, 1e2  # time constants between two events of a pixel; a chosen network has 1/4 to 1/8
 _MATRIX = 15  # classes in a confusion matrix, at most
 _CELL = 3  # columns of a terminal that a cell takes beside its text
 _FIGURES = {
@@ -100,6 +102,23 @@ def _confusion(names: list[str], counts: Any) -> Table | str:
     return table
 
 
+def say_if_clocks_differ(network: Any, recordings: Recordings) -> None:
+    """Say so if pixels fire so much faster or slower than the network was made for that times have another unit."""
+    from timesurf.learning.rhythm import intervals
+    from timesurf.times import readable
+
+    some = recordings[:_LOOKED_AT]
+    some = some.cut(some.starts, np.minimum(some.starts + _EVENTS_LOOKED_AT, some.stops))
+    rests, tau = intervals(some.entries(), some.t, some.counts), network.stages[0].tau
+    rest = float(np.median(rests)) if len(rests) else tau
+    if not _RESTS[0] < rest / tau < _RESTS[1]:
+        console.print(
+            f"The same pixel or channel fires every {readable(rest)} here, but the network's first time constant is "
+            f"{readable(tau)}. If the file has times in another unit, give it: --time-unit.",
+            highlight=False,
+        )
+
+
 def say_if_one_class(decided: list[Any], true: list[Any]) -> None:
     """Say so if all recordings get one class though they are of several."""
     if len(set(decided)) == 1 < len(set(true)):
@@ -134,7 +153,9 @@ def evaluate(
     check_writable(json_file)
     network = Network.load(model, engine=engine)
     network.decides = cast(Any, decide)
-    recordings = cut(fitted(load_test(data, split, given), network, given, data), every, overlap).recordings
+    whole = fitted(load_test(data, split, given), network, given, data)
+    say_if_clocks_differ(network, whole)
+    recordings = cut(whole, every, overlap).recordings
     if not recordings.labelled.any():
         raise EventError(
             f"{data} has no labels to compare with: give an .npz with labels, or a folder with one folder per class. "
