@@ -165,6 +165,17 @@ def test_where_pieces_of_events_begin_and_what_a_recording_without_events_gives(
     assert (len(none.recordings), none.origin.tolist(), none.begin.tolist()) == (0, [], [])
 
 
+def test_what_is_left_of_each_recording_is_counted():
+    whole = Recordings([[0] * 6], t=[3, 4, 9, 19, 20, 27], offsets=[0, 5, 5, 6], field=(1,))
+    assert cutting.cut(whole, 10).left.tolist() == [1, 0, 0]
+    assert cutting.cut(whole, 8).left.tolist() == [5, 0, 0]
+    assert cutting.cut(whole, 8, overlap=0.5).left.tolist() == [1, 0, 0]
+    assert cutting.cut(whole, events=2).left.tolist() == [1, 0, 0]
+    assert cutting.cut(whole, events=3, overlap=0.5).left.tolist() == [0, 0, 0]
+    assert cutting.cut(whole, events=2, rest=True).left.tolist() == [0, 0, 0]
+    assert cutting.cut(whole[[]], 10).left.tolist() == []
+
+
 def test_lengths_have_a_smallest():
     one = Recordings([[0, 0]], t=[0, 2], field=(1,))
     assert cutting.pieces(one, 0.25).counts.tolist() == [1, 0, 1]  # a microsecond

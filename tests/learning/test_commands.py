@@ -50,6 +50,25 @@ def test_recordings_are_split_three_ways_and_the_run_keeps_which_are_which(train
     assert "learns from 20 recordings, chooses the best pass by 8, reports on 12" in said
 
 
+def test_pieces_are_counted_and_what_is_left_out_of_recordings(train, timesurf):
+    last = max(int(of.t[-1]) for of in DATA) + 1
+    assert last > 1500  # us
+    said, *_ = train(DATA, "--every", "1.5ms")
+    left = np.array([int(of.t[-1]) + 1 - 1500 for of in DATA])
+    assert (left > 0).all()
+    rests = f"40 rests of up to {left.max():g} us left out"
+    assert f"40 pieces of 1.5 ms of 40 recordings; {rests}." in said
+    assert "Training learns from 32 pieces" in said  # also where each recording makes one
+    assert "of 40 recordings; pieces of one stay together." in said
+    assert "On 4 pieces held out" in said
+    code, said = timesurf("evaluate", "m.tsf", "data.npz", "--every", "1.5ms")
+    assert (code, said.count(rests)) == (0, 1)
+    code, said = timesurf("evaluate", "m.tsf", "data.npz", "--every", "100000")
+    assert "40 pieces of 100,000 events of 40 recordings." in said
+    code, said = timesurf("predict", "m.tsf", "data.npz", "--every", "1.5ms")
+    assert (code, "left out" in said, "80 decisions" in said) == (0, False, True)
+
+
 def test_recordings_held_out_have_no_part_in_training(train):
     """Whatever they contain, the model is the same."""
     _, model, run = train(DATA, "--held-out", "0.3")

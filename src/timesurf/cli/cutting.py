@@ -7,8 +7,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from timesurf.cli.app import console
+from timesurf.cli.wording import count
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
+from timesurf.times import microseconds, readable
 from timesurf.transforms.cutting import Pieces
 from timesurf.transforms.cutting import cut as cut_recordings
 
@@ -20,12 +23,31 @@ Overlap = Annotated[float, typer.Option(min=0, max=0.99, help="Share of a piece 
 
 
 def cut(recordings: Recordings, every: str | None, overlap: float = 0.0, *, rest: bool = False) -> Pieces:
-    """Recordings in pieces; as they are where no length is given."""
+    """Recordings in pieces, and a line that counts them; as they are where no length is given."""
     if every is None:
         if overlap:
             raise SettingError("--overlap is of pieces: give their length by --every, such as --every 1s.")
-        return Pieces(recordings, np.arange(len(recordings)), np.zeros(len(recordings), dtype=np.int64))
+        nothing = np.zeros(len(recordings), dtype=np.int64)
+        return Pieces(recordings, np.arange(len(recordings)), nothing, nothing)
     text = every.strip()
     if text.isdecimal():
-        return cut_recordings(recordings, events=int(text[:18]), overlap=overlap, rest=rest)
-    return cut_recordings(recordings, text, overlap=overlap, rest=rest)
+        pieces = cut_recordings(recordings, events=int(text[:18]), overlap=overlap, rest=rest)
+    else:
+        pieces = cut_recordings(recordings, text, overlap=overlap, rest=rest)
+    if not rest:
+        console.print(f"{_counted(pieces, text)}.", highlight=False)
+    return pieces
+
+
+def _counted(pieces: Pieces, length: str) -> str:
+    """How many pieces there are, and what is left out."""
+
+    def long(n: float) -> str:
+        return count(int(n), "event") if length.isdecimal() else readable(n)
+
+    each = int(length[:18]) if length.isdecimal() else microseconds(length, "every")
+    said = f"{count(len(pieces.origin), 'piece')} of {long(each)} of {count(len(pieces.left), 'recording')}"
+    if left := pieces.left[pieces.left > 0].tolist():
+        up_to = "up to " if len(left) > 1 else ""
+        said += f"; {count(len(left), 'rest')} of {up_to}{long(max(left))} left out"
+    return said

@@ -143,7 +143,7 @@ def train(
     network.preparation = preparation
     choose(network.engine, network.stages)  # refuses an unknown engine before there is a folder
     ctx.with_resource(lock.held(run))
-    _show_split(parts, validation, held_out, pieces, settings.passes)
+    _show_split(parts, validation, held_out, None if every is None else pieces, settings.passes)
     began = time.perf_counter()
     stopped = _trained(network, parts, settings, ctx.params, run)
     about = {
@@ -196,9 +196,8 @@ def _again(settings: Any) -> dict[str, Any]:
 
 
 def _show_split(parts: Any, validation: float, held_out: float, pieces: Any, passes: int) -> None:
-    """How many recordings are in each part, and why one is missing, in a line each."""
-    long = len(set(pieces.origin.tolist()))
-    things = "recording" if long == len(pieces.origin) else "piece"
+    """How many recordings, or pieces of them, are in each part, and why one is missing, in a line each."""
+    things = "recording" if pieces is None else "piece"
     counts = [f"learns from {count(len(parts.learn), things)}"]
     if parts.validation is not None:
         does = "chooses the best pass" if passes else "finds how sure decisions are"
@@ -207,7 +206,7 @@ def _show_split(parts: Any, validation: float, held_out: float, pieces: Any, pas
         counts.append(f"reports on {len(parts.held_out):,}")
     if unlabelled := int((~parts.learn.labelled).sum()):
         counts[0] += f" ({unlabelled:,} without a label)"
-    apart = f" of {count(long, 'recording')}; pieces of one recording stay together" if things == "piece" else ""
+    apart = "" if pieces is None else f" of {count(len(pieces.left), 'recording')}; pieces of one stay together"
     console.print(f"Training {', '.join(counts)}{apart}.", highlight=False)
     without = "the last pass is kept instead of the best" if passes else "probabilities are rough"
     lacking = [
@@ -220,11 +219,11 @@ def _show_split(parts: Any, validation: float, held_out: float, pieces: Any, pas
     ]
     if lacking:
         console.print(f"Too few recordings per class to split: {', and '.join(lacking)}.", highlight=False)
-    say_few(parts.validation, f"choose {'the best pass and ' if passes else ''}how sure decisions are")
+    say_few(parts.validation, f"choose {'the best pass and ' if passes else ''}how sure decisions are", things)
 
 
-def say_few(recordings: Any, decide: str) -> None:
-    """Say so if very few recordings decide something."""
+def say_few(recordings: Any, decide: str, things: str = "recording") -> None:
+    """Say so if very few recordings, or pieces of them, decide something."""
     if recordings is None:
         return
     names, numbers = np.unique(recordings.labels[recordings.labelled].astype(str), return_counts=True)
@@ -233,7 +232,7 @@ def say_few(recordings: Any, decide: str) -> None:
         scarce = f", {least:,} of class {names[numbers.argmin()]}" if least < _FEW_PER_CLASS else ""
         console.print(
             Text(
-                f"Only {count(len(recordings), 'recording')}{scarce}, {decide}: on so few that is rough. A larger "
+                f"Only {count(len(recordings), things)}{scarce}, {decide}: on so few that is rough. A larger "
                 "--validation, or more recordings, make it more reliable."
             )
         )
@@ -268,7 +267,7 @@ def _finished(network: Any, parts: Any, about: dict[str, Any], model: Path, run:
             f"Best of {passes}: {last}, recording accuracy {best:.1%} on what it was chosen by.", highlight=False
         )
     if parts.held_out is not None:
-        held = count(len(parts.held_out), "recording")
+        held = count(len(parts.held_out), "piece" if about["config"].get("every") else "recording")
         console.print(f"On {held} held out, used for nothing else:", highlight=False)
         console.print(shown(result), highlight=False)
     if about.get("tuning"):

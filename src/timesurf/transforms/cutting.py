@@ -30,11 +30,14 @@ class Pieces:
         The number of that recording.
     begin : array of int
         When each piece begins, in us on the clock of that recording.
+    left : array of int
+        How much of each recording comes after its last piece, and is in none: in us, or in events.
     """
 
     recordings: Recordings
     origin: Array
     begin: Array
+    left: Array
 
 
 def cut(
@@ -74,7 +77,7 @@ def cut(
     if not 0 <= overlap <= 0.99:
         raise SettingError(f"overlap = {overlap!r} must be a share of a piece, from 0 to 0.99.")
     hop = max(round(length * (1 - overlap)), 1)
-    starts, stops, begins, numbers = [], [], [], []
+    starts, stops, begins, numbers, left = [], [], [], [], []
     most = MOST_PIECES
     for r, (first, last) in enumerate(zip(*recordings.spans(), strict=True)):
         a, n = int(recordings.starts[r]), int(recordings.counts[r])
@@ -85,6 +88,7 @@ def cut(
         if most < 0:
             raise SettingError(f"There would be more than {MOST_PIECES:,} pieces: cut recordings into longer ones.")
         at = begin + hop * np.arange(number)
+        left.append(max(end - (begin + (number - 1) * hop + length), 0))
         if every is None:
             low, high = at, np.minimum(at + length, n)
             begins.append(recordings.source[a + low] if n else at)  # a piece never begins after the last event
@@ -99,7 +103,7 @@ def cut(
     origin = np.repeat(np.arange(len(recordings)), np.array(numbers, dtype=np.int64))
     short = recordings.cut(_joined(starts), _joined(stops))
     labelled = short if recordings.labels is None else short.with_labels(np.asarray(recordings.labels)[origin])
-    return Pieces(labelled, origin, _joined(begins))
+    return Pieces(labelled, origin, _joined(begins), np.array(left, dtype=np.int64))
 
 
 def pieces(
