@@ -161,6 +161,43 @@ def test_a_recording_beyond_the_sensor_that_training_guessed_names_the_sensor_to
     assert code == 0, said
 
 
+def test_the_middle_is_of_the_sensor_that_a_model_was_trained_with_where_files_state_no_size(timesurf, tmp_path):
+    """Events fill one corner of the sensor: the smallest field that holds them has its middle elsewhere."""
+    rng = np.random.default_rng(0)
+    for name in ("a/1", "a/2", "b/1", "b/2"):
+        events = np.column_stack([np.arange(200) * 50, rng.integers(0, 24, 200), rng.integers(0, 20, 200)])
+        events[-1, 1:] = 23, 19
+        (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        np.savetxt(tmp_path / "data" / f"{name}.csv", events, fmt="%d", delimiter=",", header="t,x,y", comments="")
+    common = ("--field", "40x30", "--passes", "1", "--validation", "0", "--held-out", "0")
+    box, same = ("--crop", "16x16"), ("--crop", "16x16+12+7")
+    model, data, out = tmp_path / "m.tsf", tmp_path / "data", tmp_path / "d.json"
+    code, _, said = timesurf("train", data, "--model", model, *common, *box)
+    assert code == 0, said
+
+    def votes(*words):
+        code, _, said = timesurf(*words)
+        assert code == 0, said
+        names = ("votes", "votes_a", "votes_b", "events", "kept", "recording_accuracy", "confusion")
+        return [
+            {name: held for name, held in json.loads(line).items() if name in names}
+            for line in ([out.read_text()] if "--json" in words else (tmp_path / "d.jsonl").read_text().splitlines())
+        ]
+
+    for command in (
+        ("predict", model, data, "--out", tmp_path / "d.jsonl"),
+        ("evaluate", model, data, "--json", out),
+        ("stream", model, "--from", data / "a" / "1.csv", "--vote-tau", "never", "--json", out),
+    ):
+        expected = votes(*command)
+        assert any(map(len, expected))
+        assert votes(*command, *box) == votes(*command, *same, "--field", "40x30") == expected
+        assert votes(*command, *same) == expected
+    for command in (("stream", model, "--from", data / "a" / "1.csv"), ("live", model, "--no-browser", "--from", "-")):
+        code, _, said = timesurf(*command, "--crop", "50x16")  # larger than that sensor
+        assert (code, "give --field as well" in said) == (2, True), said
+
+
 def test_a_preparation_that_leads_to_a_smaller_field_is_refused(timesurf, model, folder):
     code, _, said = timesurf("predict", model, folder / "flat", "--downsample", "9")
     assert code == 2

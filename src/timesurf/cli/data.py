@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from timesurf.cli.app import Data, Engine, Seed, Split, app, check_writable, console, counted
-from timesurf.cli.preparing import prepares
+from timesurf.cli.preparing import prepares, sized
 from timesurf.cli.wording import count
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.transforms.preparation import Preparation
 
 
-def load(what: str, split: str = "train", given: dict[str, Any] | None = None) -> Recordings:
-    """Recordings that an argument names; `given` as for `prepares`, of which reading needs the size of the sensor."""
+def load(what: str, split: str = "train", given: dict[str, Any] | None = None, network: Any = None) -> Recordings:
+    """Recordings that an argument names; `given` as for `prepares`, of which reading needs the size of the sensor.
+
+    Where neither that nor a file states it, a crop is of the sensor that `network` was trained for.
+    """
     from timesurf.datasets import sources
 
-    with console.status(f"Reading {what} ..."):
-        return sources.load(what, split=split, field=(given or {}).get("field"))
+    given = given or {}
+    with console.status(f"Reading {what} ..."), nullcontext() if network is None else sized(network, given):
+        return sources.load(what, split=split, field=given.get("field"))
 
 
 def load_to_learn(what: str, split: str, given: dict[str, Any]) -> Recordings:
@@ -40,14 +45,14 @@ def load_to_learn(what: str, split: str, given: dict[str, Any]) -> Recordings:
     return recordings
 
 
-def load_test(what: str, split: str | None, given: dict[str, Any]) -> Recordings:
+def load_test(what: str, split: str | None, given: dict[str, Any], network: Any) -> Recordings:
     """Recordings to judge a network by: of this split or, if None, of the test split where there is one."""
     if split is not None:
-        return load(what, split, given)
+        return load(what, split, given, network)
     try:
-        return load(what, "test", given)
+        return load(what, "test", given, network)
     except EventError:
-        found = load(what, "train", given)  # or the reason why it cannot be read at all
+        found = load(what, "train", given, network)  # or the reason why it cannot be read at all
     console.print(f"{what} has no test split: these are the recordings to train on.", highlight=False)
     return found
 

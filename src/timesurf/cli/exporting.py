@@ -56,7 +56,7 @@ def export(
     check_writable(json_file)
     network = Network.load(model)
     sample = None if calibrate is None else fitted(load(calibrate), network, {}, calibrate)
-    recordings = None if check is None else fitted(load_test(check, split, {}), network, {}, check)
+    recordings = None if check is None else fitted(load_test(check, split, {}, network), network, {}, check)
     prefix = name or identifier(model.stem)
     with console.status("Writing ..."):
         made = exports.prepared(network, prefix, numbers=numbers, learn=learn, calibration=sample)

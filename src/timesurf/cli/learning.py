@@ -59,7 +59,7 @@ def adapt(
     check_writable(out)
     check_writable(json_file)
     network = Network.load(model)
-    recordings = fitted(load(data, split, given), network, given, data)
+    recordings = fitted(load(data, split, given, network), network, given, data)
     outcome = in_parts("adapting", recordings, lambda some: network.adapt(some, cap=cap, confidence=confidence))
     network.save(out)
     result = figures(network, recordings, outcome)
@@ -101,7 +101,7 @@ def tighten(
     check_writable(out)
     check_writable(json_file)
     network = Network.load(model)
-    recordings = fitted(load(data, split, given), network, given, data)
+    recordings = fitted(load(data, split, given, network), network, given, data)
     parts = splitting.split(recordings, validation, 0, seed)
     how: dict[str, Any] = {}
     if passes and recordings.labelled.any():
@@ -142,14 +142,14 @@ def extend(
     check_writable(out)
     check_writable(json_file)
     network = Network.load(model)
-    recordings = fitted(load(data, split, given), network, given, data)
+    recordings = fitted(load(data, split, given, network), network, given, data)
     needs_labels(recordings, data)
     new = np.setdiff1d(recordings.classes, network.classes)
     if len(new) == 0:
         raise SettingError(f"{data} has no label that {model} does not know: use `timesurf train` or `adapt`.")
     if before is not None:
         with console.status("Tightening thresholds ..."):
-            network.tighten(fitted(load(before, split, given), network, given, before))
+            network.tighten(fitted(load(before, split, given, network), network, given, before))
     network.extend(recordings, units=[units] * (len(network.stages) - 1), classes=new.tolist())
     trained, stopped = len(network.history), False
     with progress("learning the new classes", 1, "trained") as report:

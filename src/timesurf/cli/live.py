@@ -247,7 +247,7 @@ def _packets(source: str, network: Any, refuse: Any, given: dict[str, Any]) -> t
     from timesurf.io.playback import in_turn
 
     if source.endswith(".npz"):
-        return in_turn(fitted(load(source, given=given), network, given, source)), None
+        return in_turn(fitted(load(source, given=given, network=network), network, given, source)), None
     if len(network.field) > 2:
         raise EventError(
             f"{source} has events with x and y; the network has a field of {len(network.field)} dimensions."

@@ -60,7 +60,7 @@ def live(
     network, rehearsal, starters = _model(model)
     if len(network.field) > 2:
         raise SettingError(f"{model} has a field of {len(network.field)} dimensions: a page shows at most two.")
-    held = starters if held_out is None else load(held_out, given=given)
+    held = starters if held_out is None else load(held_out, given=given, network=network)
 
     def preparing(network: Any) -> Any:
         preparation = for_stream(network, given)
@@ -74,7 +74,7 @@ def live(
             network, rehearsal=rehearsal, preparing=preparing, adapt=adapt,
             vote_tau=None if vote_tau == "never" else vote_tau,
         )  # fmt: skip
-        files, show.camera = _sources(source or ["draw"], given, show.refuse, at_end)
+        files, show.camera = _sources(source or ["draw"], given, network, show.refuse, at_end)
         acts = Acts(show, files, out, held, fit)
         at_end.callback(lambda: _keep(show, out))
         at_end.enter_context(show)
@@ -98,7 +98,9 @@ def _model(path: Path | None) -> tuple[Any, Any, Any]:
     return made.network, made.rehearsal, made.held_out
 
 
-def _sources(names: list[str], given: dict[str, Any], refuse: Any, at_end: ExitStack) -> tuple[dict[str, Any], Any]:
+def _sources(
+    names: list[str], given: dict[str, Any], network: Any, refuse: Any, at_end: ExitStack
+) -> tuple[dict[str, Any], Any]:
     """Recordings to play back by name, and a camera; neither: the drawing pad."""
     from timesurf.io import camera
     from timesurf.live.backlog import Backlog
@@ -114,7 +116,7 @@ def _sources(names: list[str], given: dict[str, Any], refuse: Any, at_end: ExitS
             at_end.enter_context(waiting)
             console.print(f"Listening on {name}", highlight=False)
         elif name != "draw":
-            files[Path(name).name] = load(name, given=given)
+            files[Path(name).name] = load(name, given=given, network=network)
     return files, waiting if packets is not None else None
 
 

@@ -25,7 +25,7 @@ from timesurf.cli.app import (
     write_plot,
 )
 from timesurf.cli.cutting import Every, Overlap, cut
-from timesurf.cli.preparing import changed, fitted, prepares
+from timesurf.cli.preparing import changed, fitted, prepares, sized
 from timesurf.cli.terminal import bold
 from timesurf.cli.using import Decide, Sure, say_if_clocks_differ, say_if_one_class
 from timesurf.cli.wording import count
@@ -88,7 +88,8 @@ def predict(
     check_writable(plot)
     if plot is not None and every is None:
         raise SettingError("--plot draws decisions over time: give the length of a piece by --every, such as 1s.")
-    table = _table(network, data, split, (every, overlap), sure, given)
+    with sized(network, given):
+        table = _table(network, data, split, (every, overlap), sure, given)
     if encoded is not None and out == "-":
         sys.stdout.buffer.write(encoded(table))
     elif encoded is not None:

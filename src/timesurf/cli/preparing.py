@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -165,12 +166,32 @@ def _check_field(preparation: Preparation, network: Any, what: str, given: dict[
     )
 
 
+@contextmanager
+def sized(network: Any, given: dict[str, Any]) -> Iterator[None]:
+    """In this block, files that state no size of their sensor have that of `_trained_on`, if there is one."""
+    from timesurf.io.formats import assumed, assuming
+
+    with assuming(replace(assumed(), field=_trained_on(network, given))):
+        yield
+
+
+def _trained_on(network: Any, given: dict[str, Any]) -> tuple[int, ...] | None:
+    """The sensor that a model was trained for, where options crop another box of it; None where they say otherwise."""
+    known = network.preparation.field or (None if network.preparation.changes else network.field)
+    if known is None or "crop" not in given or "field" in given:
+        return None
+    box = Preparation(crop=given["crop"], corner=given.get("corner", (0,) * len(given["crop"])))
+    fits = len(known) == len(given["crop"]) and all(a <= b for a, b in zip(box.sensor(known), known, strict=True))
+    return known if fits else None
+
+
 def for_stream(network: Any, given: dict[str, Any]) -> Preparation | None:
     """What the packets of a stream go through; None: nothing."""
     preparation = changed(network.preparation, given)
     if not preparation.changes:
         return None
-    preparation = replace(preparation, field=preparation.sensor(network.field))
+    sensor = _trained_on(network, given) or preparation.sensor(network.field)
+    preparation = replace(preparation, field=sensor)
     two = preparation.polarity != "both" or network.polarities > 1
     return replace(preparation, polarities=preparation.polarities or (2 if two else 1))
 

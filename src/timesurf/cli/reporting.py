@@ -50,7 +50,7 @@ def report(
     else:
         found = runs.read(run)
     if data is not None:
-        recordings = fitted(load_test(data, split, given), found.network, given, data)
+        recordings = fitted(load_test(data, split, given, found.network), found.network, given, data)
         held = cut(recordings, every, overlap).recordings
         found = replace(found, about=found.about | {"reported_on": data}, held_out=held)
     with console.status("Drawing ..."):

@@ -153,7 +153,7 @@ def evaluate(
     check_writable(json_file)
     network = Network.load(model, engine=engine)
     network.decides = cast(Any, decide)
-    whole = fitted(load_test(data, split, given), network, given, data)
+    whole = fitted(load_test(data, split, given, network), network, given, data)
     say_if_clocks_differ(network, whole)
     recordings = cut(whole, every, overlap).recordings
     if not recordings.labelled.any():

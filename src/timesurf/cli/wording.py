@@ -35,9 +35,12 @@ def as_options(message: str, words: list[str]) -> str:
     '--crop 0x5 must be whole numbers.'
     >>> as_options("engine 'cuda' cannot run here. Use engine='cpu'.", ["--engine", "cuda"])
     "engine 'cuda' cannot run here. Use --engine cpu."
+    >>> as_options("Its size is not known: give field as well.", ["--crop", "5x5"])
+    'Its size is not known: give --field as well.'
 
     """
     message = _SIZES.sub(lambda found: f"{found[1]} = {found[2].replace(', ', 'x').rstrip(',')}", message)
+    message = re.sub(r"\bgive field\b(=\(width, height\))?", "give --field", message)
     given = {word.partition("=")[0] for word in words if word.startswith("--")}
 
     def named(found: re.Match[str]) -> str:

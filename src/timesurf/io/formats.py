@@ -182,11 +182,17 @@ def measuring() -> Iterator[list[str]]:
 
 
 def measured(path: Any, coords: Sequence[Array]) -> tuple[int, ...]:
-    """The smallest field that holds the events of a file that does not state its own, see `measuring`."""
+    """The field of a file that does not state its own: of the present `assuming`, or the smallest with all its events.
+
+    See `measuring`.
+    """
+    smallest, whole = tuple(sizes(coords)), assumed().field
+    if whole is not None and len(whole) == len(smallest) and all(a <= b for a, b in zip(smallest, whole, strict=True)):
+        return tuple(whole)
     files = _MEASURED.get()
     if files is not None:
         files.append(str(path))
-    return tuple(sizes(coords))
+    return smallest
 
 
 def opened(path: Path, asked: Asked) -> Opened:
