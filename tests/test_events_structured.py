@@ -209,6 +209,9 @@ def test_joined_recordings_follow_one_another_on_the_largest_field():
     assert (both.t.tolist(), both.p.tolist(), both.offsets.tolist()) == ([5, 6, 1], [0, 0, 1], [0, 1, 2, 3])
     assert both.known_labels == ["a", "b", None]
     assert joined([a]) is a
+    assert sum([a, b]).t.tolist() == both.t.tolist()
+    with pytest.raises(TypeError):
+        1 + a
     for wrong, why in (([], "no recordings"), ([a, Recordings([[0]], [0], field=(9,))], "fields of 2 x 7 and 9")):
         with pytest.raises(EventError, match=why):
             joined(wrong)

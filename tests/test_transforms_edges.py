@@ -137,7 +137,7 @@ def test_axes_and_polarities_are_numbered_from_0():
     for p in (0, 1):
         only = transforms.only_polarity(r, p)
         assert (only.t.tolist(), only.p.tolist(), only.polarities) == ([1 + p], [0], 1)
-    for wrong in (-1, 2):
+    for wrong in (-1, 2, "x"):
         with pytest.raises(SettingError, match="axis = "):
             transforms.flip(r, wrong)
         with pytest.raises(SettingError, match="p = "):

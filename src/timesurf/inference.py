@@ -104,7 +104,10 @@ def class_numbers(classes: Array, recordings: Recordings) -> Array:
     strange = (classes[label] != labels) & ~unlabelled
     if strange.any():
         r = int(np.argmax(strange))
-        raise EventError(f"recording {r} has label {labels[r]}, which is none of {classes.tolist()}.")
+        raise EventError(
+            f"recording {r} has label {labels[r]}, which is none of {classes.tolist()}: leave such recordings out, or "
+            "add the class to the network (`extend`)."
+        )
     return np.where(unlabelled, -1, label)
 
 

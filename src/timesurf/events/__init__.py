@@ -226,6 +226,10 @@ class Recordings:
         """These recordings and then others, see `timesurf.events.joining.joined`."""
         return joining.joined([self, other]) if isinstance(other, Recordings) else NotImplemented
 
+    def __radd__(self, other: Any) -> Recordings:
+        """The sum of a list of recordings begins with 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
     def __iter__(self) -> Iterator[Recordings]:
         return (self[i] for i in range(len(self)))
 

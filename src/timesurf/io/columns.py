@@ -168,7 +168,8 @@ def _check(held: Sequence[str | None], names: Sequence[str], source: Any) -> Non
     if not {"t", "x"} <= set(known) or "z" in known or twice:
         why = f"two of them are {twice.pop()}" if twice else "t,x,y,on are needed, by these names or usual others"
         raise EventError(
-            f"{source} has the columns {','.join(names)!r}: {why} (times, pixels, 0 or 1); docs/formats.md lists them."
+            f"{source} has the columns {','.join(names)!r}: {why} (times, pixels, 0 or 1); docs/formats.md lists them. "
+            "Where a file has no line of names, --columns gives them."
         )
 
 

@@ -293,8 +293,10 @@ def flip(recordings: Recordings, axis: int = 0) -> Recordings:
     (array([5, 2]),)
 
     """
-    if not 0 <= axis < len(recordings.field):
-        raise SettingError(f"axis = {axis!r} must be a dimension of the field, 0 to {len(recordings.field) - 1}.")
+    if not isinstance(axis, int | np.integer) or not 0 <= axis < len(recordings.field):
+        raise SettingError(
+            f"axis = {axis!r} must be the number of a dimension of the field, 0 to {len(recordings.field) - 1}."
+        )
     coords = list(recordings.coords)
     coords[axis] = recordings.field[axis] - 1 - coords[axis].astype(np.int64)
     keep = np.ones(len(coords[axis]), dtype=np.bool_)
@@ -314,7 +316,7 @@ def only_polarity(recordings: Recordings, p: int) -> Recordings:
         The polarity.
 
     """
-    if not 0 <= p < recordings.polarities:
+    if not isinstance(p, int | np.integer) or not 0 <= p < recordings.polarities:
         raise SettingError(f"p = {p!r}: the recordings have the polarities 0 to {recordings.polarities - 1}.")
     return _rebuilt(recordings, recordings.coords, recordings.t, recordings.p, recordings.p == p).with_one_polarity()
 
