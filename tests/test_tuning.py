@@ -64,9 +64,11 @@ def test_a_little_luck_changes_nothing(answers):
 @pytest.mark.parametrize(
     ("right", "likely", "better"),
     [
-        ([1, 1, 1, 0], [-0.5, -0.4, -0.3, -2.0], True),  # more right, all of them likelier
+        ([1, 1, 1, 1], [-0.5, -0.4, -0.3, -2.0], True),  # more right, all of them likelier
+        ([1, 1, 1, 0], [-0.5, -0.4, -0.3, -2.0], False),  # one more right: no more than its standard error
+        ([0, 1, 1, 1], [-0.5, -0.4, -0.3, -2.0], False),  # two more and one less
         ([1, 1, 0, 0], [-0.5, -0.4, -0.3, -1.0], False),  # likelier, but no more right
-        ([1, 1, 1, 0], [-0.5, -0.4, -0.3, -9.0], False),  # more right, and one of them far less likely
+        ([1, 1, 1, 1], [-0.5, -0.4, -0.3, -9.0], False),  # more right, and one of them far less likely
         ([1, 1, 1, 1], [-1.0, -1.0, -1.0, -2.9], False),  # no likelier
     ],
 )

@@ -2,9 +2,10 @@
 
 The settings that `timesurf.learning.law` chooses are the first trial. Each further trial changes one factor of the best
 settings so far (`timesurf.learning.law.Knobs`), trains a network with them on the same recordings, and decides the same
-recordings held out. It becomes the best where it decides more of them correctly, and where the logarithm of the
-probability that it gives to the right class is larger by more than two standard errors of the paired difference: counts
-alone change too much by chance. A factor that helped is changed further in the same direction next.
+recordings held out. It becomes the best where it decides more of them correctly, by more than one standard error of the
+difference between two paired counts, and where the logarithm of the probability that it gives to the right class is
+larger by more than two: counts alone change too much by chance, and surer is not yet more often right. A factor that
+helped is changed further in the same direction next.
 So the result is never worse than the law on the recordings held out, and mere luck seldom changes it.
 """
 
@@ -193,7 +194,7 @@ class _Steps:
 
 
 def clearly_better(mine: Judged, other: Judged) -> bool:
-    """Whether more is right here than there, and the right class likelier by more than two standard errors.
+    """Whether more is right here than there by a standard error, and the right class likelier by more than two.
 
     Examples
     --------
@@ -205,7 +206,8 @@ def clearly_better(mine: Judged, other: Judged) -> bool:
     """
     gain = mine.likely - other.likely
     error = float(gain.std(ddof=1)) / math.sqrt(len(gain)) if len(gain) > 1 else math.inf
-    return int(mine.right.sum()) > int(other.right.sum()) and float(gain.mean()) > 2 * error
+    gained, lost = int((mine.right & ~other.right).sum()), int((other.right & ~mine.right).sum())
+    return gained - lost > math.sqrt(gained + lost) and float(gain.mean()) > 2 * error
 
 
 def judged(
