@@ -15,12 +15,19 @@ def recordings(each=10):
     return Recordings([[0] * n], t=range(n), offsets=range(n + 1), field=(1,), labels=["a", "b"] * each)
 
 
+def likely(right, more):
+    """Logarithms of probabilities, of which those with more than others are clearly likelier."""
+    return more + 1e-6 * np.arange(len(right)) - 1.0
+
+
 @pytest.mark.parametrize(("gained", "lost", "more"), [(1, 0, False), (2, 0, True), (3, 1, False), (4, 1, True)])
-def test_clearly_more_is_more_than_a_standard_error(gained, lost, more):
+def test_clearly_more_are_right_by_more_than_a_standard_error(gained, lost, more):
     mine = np.array([True] * gained + [False] * lost + [True, False])
     other = np.array([False] * gained + [True] * lost + [True, False])
-    assert tuning.clearly_more(mine, other) == more
-    assert not tuning.clearly_more(other, mine)
+    assert (
+        tuning.clearly_better(tuning.Judged(mine, likely(mine, 0.01)), tuning.Judged(other, likely(other, 0))) == more
+    )
+    assert not tuning.clearly_better(tuning.Judged(other, likely(other, 0.01)), tuning.Judged(mine, likely(mine, 0)))
 
 
 def test_every_factor_has_steps_and_none_is_its_own_inverse_twice():
@@ -65,7 +72,7 @@ def trials(monkeypatch):
         def right(learn, judge, label, *rest):
             now[0] += left.pop(0)
             assert (len(learn.t), len(judge.t), len(label)) == (14, 6, 6)
-            return np.zeros(len(label), bool)
+            return tuning.Judged(np.zeros(len(label), bool), np.zeros(len(label)))
 
         monkeypatch.setattr(tuning, "judged", right)
         return tuning.tune(recordings(), **limits)
@@ -89,7 +96,12 @@ def test_the_law_runs_whatever_the_time(trials):
 
 def test_what_was_found_is_ready_for_json(monkeypatch):
     right = {LAW: 3, Knobs(last_tau=0.25): 6}
-    monkeypatch.setattr(tuning, "judged", lambda *of: np.arange(6) < right.get(of[3], 0))
+
+    def judged(learn, judge, label, knobs, *rest):
+        mine = np.arange(6) < right.get(knobs, 0)
+        return tuning.Judged(mine, np.where(mine, -0.1, -2.0))
+
+    monkeypatch.setattr(tuning, "judged", judged)
     seen = []
     found = tuning.tune(recordings(), trials=3, report=seen.append)
     assert seen == list(found.trials)
@@ -114,4 +126,6 @@ def test_a_network_that_diverges_is_right_nowhere(monkeypatch):
 
     monkeypatch.setattr(tuning.Network, "fit", diverge)
     data = recordings()
-    assert tuning.judged(data, data, np.zeros(20), LAW, "cpu", 1, 0).tolist() == [False] * 20
+    nothing = tuning.judged(data, data, np.zeros(20, np.int64), LAW, "cpu", 1, 0)
+    assert not nothing.right.any()
+    assert (nothing.likely == math.log(1e-6)).all()

@@ -198,10 +198,10 @@ def clearly_better(mine: Judged, other: Judged) -> bool:
 
     Examples
     --------
-    >>> other = Judged(np.array([True, False, False, False]), np.log([0.9, 0.1, 0.2, 0.3]))
+    >>> other = Judged(np.array([True, False, False, False]), np.log([0.8, 0.1, 0.2, 0.3]))
     >>> clearly_better(Judged(np.array([True, True, True, False]), np.log([0.9, 0.6, 0.7, 0.4])), other)
     True
-    >>> clearly_better(Judged(np.array([True, True, True, False]), np.log([0.1, 0.6, 0.7, 0.4])), other)
+    >>> clearly_better(Judged(np.array([True, True, False, False]), np.log([0.9, 0.6, 0.4, 0.4])), other)
     False
     """
     gain = mine.likely - other.likely

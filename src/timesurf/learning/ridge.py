@@ -179,7 +179,7 @@ def as_centroids(w: Array, b: Array, middle: Array) -> Array:
     --------
     >>> c = as_centroids(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([0.5, 0.0]), np.zeros(2))
     >>> score = 2 * c @ [3.0, 4.0] - (c**2).sum(axis=1)
-    >>> round(score[1] - score[0], 9)  # w_1 m + b_1 - w_0 m - b_0
+    >>> round(float(score[1] - score[0]), 9)  # w_1 m + b_1 - w_0 m - b_0
     4.5
     """
     u = w.T / 2
