@@ -36,7 +36,7 @@ def main(file, json_file=None):
         result["decisions"][how] = decided(network, test, how)
     result["kept"] = list(kept(network, parts, test))
     if json_file:
-        with open(json_file, "w") as out:
+        with open(json_file, "w", encoding="utf-8") as out:
             json.dump(result, out, indent=1)
 
 

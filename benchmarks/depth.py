@@ -97,7 +97,7 @@ def main() -> None:
     given = asked.parse_args()
 
     def save(result: dict[str, Any]) -> None:
-        given.json.write_text(json.dumps(result, indent=1) + "\n")
+        given.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
 
     plan = processes.Plan(given.processes, given.minutes, lambda line: print(line, flush=True), save)
     splits = [(data, seed) for data, number in DATA.items() if given.only in data for seed in range(number)]

@@ -50,7 +50,7 @@ def main(images_file, recordings_file, recordings=10_000, json_file=None):
         }  # fmt: skip
         print(f"{name:30s}", ", ".join(f"{figure} {value:.4g}" for figure, value in rows[name].items()), flush=True)
     if json_file:
-        with open(json_file, "w") as file:
+        with open(json_file, "w", encoding="utf-8") as file:
             json.dump({"recordings": len(train), "rows": rows, "machine": machine.describe()}, file, indent=1)
 
 

@@ -57,7 +57,7 @@ def write(path: Path, recordings: int) -> None:
 
 def private_memory() -> int:
     """Bytes of this process that are its own: not the mapped file."""
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))
 
 
@@ -115,7 +115,7 @@ def main(folder: str, recordings: str = "60000", out: str | None = None) -> None
     result = {"source": source()[0], "command": trained, **epoch(path), "machine": machine.describe()}
     print(json.dumps(result, indent=1))
     if out:
-        Path(out).write_text(json.dumps(result, indent=1) + "\n")
+        Path(out).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -55,4 +55,4 @@ def parts():
 
 
 if __name__ == "__main__":
-    PAGE.write_text(filled(PAGE.read_text(), parts()))
+    PAGE.write_text(filled(PAGE.read_text("utf-8"), parts()), "utf-8")

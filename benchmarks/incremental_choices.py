@@ -77,7 +77,7 @@ def main(networks: int = 4, path: str | None = None) -> None:
         lost = 100 * np.mean([forgetting(r) for r in rows])
         print(f"{name:44s} average {np.mean(averages):.2%} ({shown}), forgetting {lost:.2f} points", flush=True)
     if path:
-        with open(path, "w") as file:
+        with open(path, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)
 
 

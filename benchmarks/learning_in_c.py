@@ -89,7 +89,7 @@ def main():
             print(f"{seed}, {start:<9}       {c32:10.1e} {c64:10.1e} {engine32:15.1e} {beside:24.1e}", flush=True)
     if args.json:
         result = {"apart": rows, "recordings": args.recordings, "seed": SEED, "machine": machine.describe()}
-        args.json.write_text(json.dumps(result, indent=1) + "\n")
+        args.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -199,7 +199,7 @@ def main() -> None:
     }
     print(f"with a page: {ratio:.3f} of the events per second without, {cpu:.3f} of the processor time per event")
     if given.json:
-        given.json.write_text(json.dumps(result, indent=1) + "\n")
+        given.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

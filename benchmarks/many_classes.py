@@ -46,7 +46,7 @@ def main(classes=16_000, json_file=None):
     for name, row in rows.items():
         print(f"{name:22s}{row['seconds']:8.1f} s  {row['peak_bytes'] / 1e9:6.2f} GB", flush=True)
     if json_file:
-        with open(json_file, "w") as file:
+        with open(json_file, "w", encoding="utf-8") as file:
             json.dump({"classes": int(classes), "rows": rows, "machine": machine.describe()}, file, indent=1)
 
 

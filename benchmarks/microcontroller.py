@@ -169,14 +169,14 @@ def main():
     args = parser.parse_args()
     emulator = firmware()
     args.models.mkdir(exist_ok=True)
-    result = json.loads(args.json.read_text()) if args.json and args.json.exists() else {"networks": {}}
+    result = json.loads(args.json.read_text("utf-8")) if args.json and args.json.exists() else {"networks": {}}
     for name in [args.only] if args.only else NETWORKS:
         result["networks"][name] = measured(name, args, emulator)
         result |= {"seed": SEED, "machine": machine.describe()}
         if emulator:
             result["cross_compiler"] = cross_compiler()
         if args.json:
-            args.json.write_text(json.dumps(result, indent=1) + "\n")
+            args.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -146,7 +146,9 @@ def main(path=None):
             )
     if path:
         packages = {name: version(name) for name in ("nir", "nirtorch", "torch", *installed())}
-        Path(path).write_text(json.dumps({"spikes": rows, "machine": machine.describe() | packages}, indent=1) + "\n")
+        Path(path).write_text(
+            json.dumps({"spikes": rows, "machine": machine.describe() | packages}, indent=1) + "\n", "utf-8"
+        )
 
 
 if __name__ == "__main__":

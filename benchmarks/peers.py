@@ -111,7 +111,7 @@ def main(path: str | None = None) -> None:
         )
         print(f"{name:68s} {value:12,.0f} {ratio:>12s}")
     if path:
-        with open(path, "w") as file:
+        with open(path, "w", encoding="utf-8") as file:
             json.dump({"machine": machine.describe(), "per_second": rows}, file, indent=1)
 
 

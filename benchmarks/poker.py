@@ -27,7 +27,7 @@ def main(file, json_file=None):
         print(f"fold {len(folds)}: recording accuracy {figures['recording_accuracy']:.1%}", flush=True)
     print(f"{correct} of {len(suits)} recordings classified correctly")
     if json_file:
-        with open(json_file, "w") as out:
+        with open(json_file, "w", encoding="utf-8") as out:
             json.dump(
                 {"folds": folds, "right": correct, "recordings": len(suits), "machine": machine.describe()},
                 out,

@@ -60,7 +60,7 @@ def main() -> None:
     given = parser.parse_args()
     result = run(given.seed, given.number, given.starts, given.recordings)
     if given.json:
-        given.json.write_text(json.dumps(result, indent=1) + "\n")
+        given.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

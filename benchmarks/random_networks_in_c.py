@@ -99,7 +99,7 @@ def main():
     )
     if args.json:
         result = {"counts": counts, "near": NEAR, "seed": SEED, "machine": machine.describe()}
-        args.json.write_text(json.dumps(result, indent=1) + "\n")
+        args.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
     sys.exit(1 if counts["before_differ"] or counts["plain_differ"] else 0)
 
 

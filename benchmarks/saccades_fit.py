@@ -123,7 +123,7 @@ def main(recordings_file, images_file, json_file=None):
         print(f"{total(found):.3f}", {name: round(value, 3) for name, value in found.items()}, flush=True)
     print(camera)
     if json_file:
-        with open(json_file, "w") as file:
+        with open(json_file, "w", encoding="utf-8") as file:
             json.dump({"camera": asdict(camera), "distances": found}, file, indent=1)
 
 

@@ -200,7 +200,7 @@ def main(recordings_file: str, images_file: str, json_file: str | None = None, p
         on = ", ".join(f"{row[on]['recording_accuracy']:.1%} on {on} ones" for on in ("real", "simulated") if on in row)
         print(f"Trained on {row['recordings']:,} {name} recordings: recording accuracy {on}.")
     if json_file:
-        with open(json_file, "w") as file:
+        with open(json_file, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)
     if png_file:
         draw(result).savefig(png_file, dpi=120)

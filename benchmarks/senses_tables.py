@@ -229,7 +229,7 @@ def depth_parts(result):
 
 def read(name):
     """A saved result."""
-    return json.loads((RESULTS / f"{name}.json").read_text())
+    return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
 
 
 def filled(page, parts):
@@ -255,7 +255,7 @@ def main():
     """Rewrite the tables and the pictures of all pages."""
     results = {name: read(name) for name in PAGES}
     for name, (page, parts) in PAGES.items():
-        page.write_text(filled(page.read_text(), parts(results[name])))
+        page.write_text(filled(page.read_text("utf-8"), parts(results[name])), "utf-8")
     pictures = {
         "family": plots.family(family.curves(results["family"]["family"])),
         "settings": plots.settings(settings.changes(results["settings"]["settings"])),

@@ -156,7 +156,7 @@ def main(images_file, json_file=None, png_file=None):
     for study in bases:
         print(study, "with the preset:", starts[study])
     if json_file:
-        with open(json_file, "w") as file:
+        with open(json_file, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)
     if png_file:
         draw({study: result[study] for study in bases}).savefig(png_file, dpi=120)

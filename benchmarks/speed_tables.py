@@ -141,4 +141,4 @@ PAGES = {
 
 if __name__ == "__main__":
     for name, (page, parts) in PAGES.items():
-        page.write_text(filled(page.read_text(), parts(read(name))))
+        page.write_text(filled(page.read_text("utf-8"), parts(read(name))), "utf-8")

@@ -44,7 +44,7 @@ class Study:
         # there are many networks to start, and 100 recordings are enough for each
         self.base = replace(base, passes=PASSES, sample=100)
         if json_file and Path(json_file).exists():
-            earlier = json.loads(Path(json_file).read_text())
+            earlier = json.loads(Path(json_file).read_text(encoding="utf-8"))
             self.figures, self.beside_cpu = earlier["figures"], earlier["beside_cpu"]
             self.began -= earlier["seconds"]
 

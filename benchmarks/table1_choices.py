@@ -67,7 +67,7 @@ def main(networks: int = 4, path: str | None = None) -> None:
         shown = ", ".join(f"{a:.1%} ({k:.0%})" for a, k in zip(accuracy, kept, strict=True))
         print(f"{name:42s} mean {np.mean(accuracy):.2%}   event accuracy (kept): {shown}", flush=True)
     if path:
-        with open(path, "w") as file:
+        with open(path, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)
 
 

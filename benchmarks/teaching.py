@@ -120,7 +120,7 @@ def main() -> None:
     )
     print(json.dumps(result["mean"], indent=1))
     if given.json:
-        given.json.write_text(json.dumps(result, indent=1) + "\n")
+        given.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

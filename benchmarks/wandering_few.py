@@ -66,7 +66,7 @@ def main():
     if given.json:
         figures = {name: [of_seed[name] for of_seed in found] for name in found[0]}
         given.json.write_text(
-            json.dumps({"each": given.each, "machine": machine.describe(), **figures}, indent=1) + "\n"
+            json.dumps({"each": given.each, "machine": machine.describe(), **figures}, indent=1) + "\n", "utf-8"
         )
 
 

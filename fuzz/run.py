@@ -60,7 +60,7 @@ def main() -> int:
         _print(name, results[name])
         if given.json:
             about = {"seed": given.seed, "guided": not given.plain, "machine": machine.describe(), "targets": results}
-            given.json.write_text(json.dumps(about, indent=1) + "\n")
+            given.json.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
     Console().print(table(results))
     return int(any(result["findings"] for result in results.values()))
 
@@ -170,7 +170,7 @@ def _process(name: str, folder: Path, runs: int, seconds: float | None, seed: in
 def _add(total: dict[str, Any], folder: Path, keep: Path) -> None:
     """Add the figures that a process wrote."""
     total["inputs"] += int.from_bytes((folder / "count").read_bytes(), "little")
-    figures = json.loads((folder / "figures.json").read_text())
+    figures = json.loads((folder / "figures.json").read_text("utf-8"))
     total["refused"] += figures["refused"]
     for name in ("slowest_s", "memory_beyond_file"):
         total[name] = max(total[name], figures[name])

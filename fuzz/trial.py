@@ -47,7 +47,7 @@ class Trial:
             self.path.write_bytes(data)
             self.target.read(self.path)  # a seed is a good file
         self.note()  # from here on, a process that ends is a finding
-        pages = int(Path("/proc/self/statm").read_text().split()[0]) if Path("/proc/self/statm").exists() else 0
+        pages = int(Path("/proc/self/statm").read_text("utf-8").split()[0]) if Path("/proc/self/statm").exists() else 0
         if pages:
             limit = pages * resource.getpagesize() + ROOM
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -124,5 +124,5 @@ class Trial:
             "findings": self.findings,
         }  # fmt: skip
         draft = self.folder / "figures.part"
-        draft.write_text(json.dumps(figures))
+        draft.write_text(json.dumps(figures), "utf-8")
         os.replace(draft, self.folder / "figures.json")

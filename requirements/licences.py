@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "supply.md"
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 NOT_IN_METADATA = {"faery": "LGPL-3.0-only", "hdf5plugin": "MIT"}  # from their LICENSE files
 
 
@@ -50,4 +50,7 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(re.sub(r"\| package \| installed.*?(?=\n\n)", lambda _: table(), PAGE.read_text(), flags=re.DOTALL))
+    PAGE.write_text(
+        re.sub(r"\| package \| installed.*?(?=\n\n)", lambda _: table(), PAGE.read_text("utf-8"), flags=re.DOTALL),
+        "utf-8",
+    )

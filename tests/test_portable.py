@@ -1,8 +1,10 @@
 """What differs on Windows and macOS: what they lack is simulated here, or the source is searched for it."""
 
 import ast
+import asyncio
 import errno
 import os
+import signal
 import socket
 import stat
 import tempfile
@@ -13,12 +15,15 @@ import numpy as np
 import pytest
 
 from timesurf.bench import endurance
+from timesurf.cli import live, page, terminal
 from timesurf.errors import EventError
 from timesurf.io import receive
 from timesurf.live import commands
-from timesurf.storage import atomic, mapped, remote
+from timesurf.storage import atomic, cache, mapped, remote
 
-SOURCE = sorted((Path(__file__).parents[1] / "src").rglob("*.py"))
+ROOT = Path(__file__).parents[1]
+SOURCE = sorted((ROOT / "src").rglob("*.py"))
+TOOLS = ("benchmarks", "docs/_ext", "examples", "fuzz", "requirements", "tools")
 POSIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
 
 
@@ -138,14 +143,65 @@ def test_where_memory_cannot_be_measured_an_error_says_so(monkeypatch):
 def test_text_is_read_and_written_with_a_stated_encoding():
     """Otherwise Windows takes its own, in which other systems cannot read it."""
     bad = []
-    for path in SOURCE:
+    for path in [*SOURCE, *(path for folder in TOOLS for path in sorted((ROOT / folder).rglob("*.py")))]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                stated = any(word.arg == "encoding" for word in node.keywords)
-                least = {"read_text": 1, "write_text": 2}.get(node.func.attr)
-                if least is not None and not stated and len(node.args) < least:
+            if isinstance(node, ast.Call) and not any(word.arg == "encoding" for word in node.keywords):
+                if isinstance(node.func, ast.Attribute):
+                    least = {"read_text": 1, "write_text": 2}.get(node.func.attr, 0)
+                else:
+                    mode = node.args[1] if len(node.args) > 1 else None
+                    binary = isinstance(mode, ast.Constant) and "b" in str(mode.value)
+                    least = 4 if getattr(node.func, "id", None) == "open" and not binary else 0
+                if len(node.args) < least:
                     bad.append(f"{path.name}:{node.lineno}")
     assert not bad
+
+
+def test_workflows_read_and_write_utf_8_on_every_system():
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        assert 'PYTHONUTF8: "1"' in path.read_text("utf-8"), path.name
+    assert "* text=auto eol=lf\n" in (ROOT / ".gitattributes").read_text("utf-8")
+
+
+def test_a_temporary_cache_on_windows_is_the_same_for_all_processes_of_a_user(tmp_path, monkeypatch):
+    on_windows(monkeypatch, cache)
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
+    assert cache.temporary() == cache.temporary() == tmp_path / "Temp" / "timesurf"
+    monkeypatch.delenv("LOCALAPPDATA")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert cache.temporary() != cache.temporary()
+
+
+def test_sigbreak_interrupts_what_is_to_be_saved(monkeypatch):
+    """Windows sends it to end a process; here another signal stands for it."""
+    another = getattr(signal, "SIGUSR1", None) or signal.SIGBREAK
+    monkeypatch.setattr(signal, "SIGBREAK", another, raising=False)
+    before = signal.getsignal(another)
+    with pytest.raises(KeyboardInterrupt), terminal.interrupted_when_ended():
+        signal.raise_signal(another)
+    assert signal.getsignal(another) == before
+    assert "SIGBREAK" in live._ENDING
+
+
+def test_the_page_ends_by_signals_where_the_loop_takes_none(monkeypatch):
+    def missing(*_):
+        raise NotImplementedError
+
+    class Host:
+        address, elsewhere = "here", None
+
+        async def serve(self, stop, ready):
+            signal.raise_signal(signal.SIGTERM)
+            await stop.wait()
+
+    names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+    before = {getattr(signal, name): signal.getsignal(getattr(signal, name)) for name in names if hasattr(signal, name)}
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "add_signal_handler", missing)
+    try:
+        asyncio.run(page._serve(Host(), SimpleNamespace(working=True), browser=False))
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def test_modules_of_posix_are_imported_only_where_there_is_another_way():

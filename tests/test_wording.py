@@ -1,6 +1,7 @@
 """Messages as one who types commands reads them, and what a shell completes."""
 
 import json
+import ntpath
 from types import SimpleNamespace
 
 import pytest
@@ -42,4 +43,8 @@ def test_data_is_completed_by_files_and_data_sets(tmp_path, monkeypatch):
     assert _data_sets("inner/") == ["inner/a.npz"]
     assert _data_sets(f"{tmp_path}/dig") == [f"{tmp_path}/digits.npz"]
     assert _data_sets("nowhere/x") == []
+    monkeypatch.setattr("os.path.basename", ntpath.basename)
+    (tmp_path / "inner\\").mkdir(exist_ok=True)  # on Windows the same folder
+    (tmp_path / "inner\\" / "a.npz").touch()
+    assert _data_sets("inner\\") == ["inner\\a.npz"]
     assert one_of("cpu", "cuda")() == ["cpu", "cuda"]

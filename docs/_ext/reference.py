@@ -64,8 +64,8 @@ def write(folder):
         lines += [*(f"   {name}" for name in names), ""]
     text = "\n".join(lines)
     path = Path(folder) / "reference.rst"
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
+    if not path.exists() or path.read_text("utf-8") != text:
+        path.write_text(text, "utf-8")
 
 
 def shown(*titles):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 import threading
 import time
@@ -57,12 +58,11 @@ def _data_sets(incomplete: str) -> list[str]:
     """Files and folders, or data sets by name, that begin so."""
     from timesurf.datasets import MODULES
 
-    folder, _, begin = incomplete.rpartition("/")
-    here = Path(folder or ("/" if incomplete.startswith("/") else "."))
+    begin = os.path.basename(incomplete)  # whatever separates folders on this system
+    folder = incomplete.removesuffix(begin)
+    here = Path(folder or ".")
     there = sorted(here.iterdir()) if here.is_dir() else []
-    found = [
-        f"{folder}/{path.name}" if "/" in incomplete else path.name for path in there if path.name.startswith(begin)
-    ]
+    found = [f"{folder}{path.name}" for path in there if path.name.startswith(begin)]
     return [*found, *(name for name in MODULES if name.startswith(incomplete))]
 
 

@@ -25,7 +25,7 @@ from timesurf.errors import DivergedError, EventError, SettingError
 from timesurf.io.receive import Datagrams
 
 _REFRESH = 10  # times per second
-_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last is Windows', which has no SIGHUP
 _ON_DRIFT = ("say", "adapt")
 _PATIENCE = 0.2  # s: a stream that is silent is looked at so often
 _QUIET = 1.0  # s between two lines about refused packets where there is no live display

@@ -124,10 +124,13 @@ async def _serve(host: Any, show: Any, browser: bool) -> None:
     """Serve the page until a signal, or until the show ends by an error."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     if threading.current_thread() is threading.main_thread():
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
             if name in signal.Signals.__members__:
-                with suppress(NotImplementedError):  # Windows
-                    loop.add_signal_handler(getattr(signal, name), stop.set)
+                number = getattr(signal, name)
+                try:
+                    loop.add_signal_handler(number, stop.set)
+                except NotImplementedError:  # Windows
+                    signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
 
     def ready() -> None:
         console.print(f"Live at {host.address}", highlight=False, soft_wrap=True)

@@ -59,15 +59,20 @@ class Terminal(Console):
 
 @contextmanager
 def interrupted_when_ended() -> Iterator[None]:
-    """SIGTERM, by which systems end a process, interrupts this block as Ctrl-C does: what it has done is saved."""
+    """What systems end a process by interrupts this block as Ctrl-C does: what it has done is saved.
+
+    That is SIGTERM, and SIGBREAK on Windows.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may handle signals
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGBREAK") if hasattr(signal, name)]
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number in numbers:
+            signal.signal(number, before[number])
 
 
 def bold(name: str, text: Any = "", style: str = "bold") -> Text:

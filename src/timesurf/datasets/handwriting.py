@@ -7,7 +7,6 @@ recordings relies less on one camera, and on the strokes of few writers.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timesurf.cores import cores
 from timesurf.datasets import saccades
 from timesurf.datasets.saccades import Camera
 from timesurf.events import Recordings
@@ -68,7 +68,7 @@ def rewritten(images: Array, seed: int | Sequence[int] = 0, threads: int | None 
     knots = rng.normal(0, BEND, (n, 2, KNOTS, KNOTS)).astype(np.float32)
     found: Array = np.empty_like(images)
     some = [slice(a, min(a + _AT_ONCE, n)) for a in range(0, n, _AT_ONCE)]
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+    with ThreadPoolExecutor(threads or cores()) as pool:
         list(pool.map(lambda part: _rewrite(images[part], by[part], knots[part], found[part]), some))
     return found
 
@@ -115,7 +115,7 @@ def simulate(
     """
     labels, parts = np.asarray(labels), []
     cuts = np.linspace(0, len(images), min(CAMERAS, len(images)) + 1).astype(int)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         for copy in range(copies):
             rng = np.random.default_rng([seed, copy])
             pictures = rewritten(images, [seed, copy, 1])

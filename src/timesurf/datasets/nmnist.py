@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timesurf.cores import cores
 from timesurf.datasets import check_split
 from timesurf.errors import EventError
 from timesurf.events import Recordings
@@ -150,7 +151,7 @@ def decode(folder: str | Path, progress: Callable[[int, int], None] | None = Non
     if not files:
         raise EventError(f"{folder} holds no files such as 0/00002.bin. {_WHERE}")
     parts = []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         for done, events in enumerate(pool.map(decode_file, files), start=1):
             parts.append(events)
             if progress and (done % 256 == 0 or done == len(files)):

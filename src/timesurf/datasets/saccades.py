@@ -17,7 +17,6 @@ close the simulation comes.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass
@@ -28,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from timesurf.cores import cores
 from timesurf.datasets import mnist
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
@@ -154,7 +154,7 @@ def _on_cores(scene: _Scene, threads: int | None) -> Iterator[tuple[list[int], l
     """Some pictures at a time: how many events each has, and x, y, p and t of all."""
     number = len(scene.images)
     some = (slice(a, min(a + _AT_ONCE, number)) for a in range(0, number, _AT_ONCE))
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+    with ThreadPoolExecutor(threads or cores()) as pool:
         yield from pool.map(partial(_expose_some, scene), some)
 
 

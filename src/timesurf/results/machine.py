@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from timesurf import __version__
+from timesurf.cores import cores
 
 
 def describe(engine: str = "cpu") -> dict[str, Any]:
     """Processor, cores, system, versions and, for the engine cuda, the GPU: figures mean little without them."""
     return {
         "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": cores(),
         "system": platform.platform(terse=True),
         "python": platform.python_version(),
         "timesurf": __version__,

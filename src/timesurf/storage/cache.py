@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -38,7 +39,7 @@ def temporary() -> Path:
 
     """
     if os.name != "posix":
-        return Path(tempfile.mkdtemp(prefix="timesurf-"))
+        return _of_windows()
     path = Path(tempfile.gettempdir()) / f"timesurf-{os.getuid()}"
     try:
         path.mkdir(mode=0o700)
@@ -47,3 +48,12 @@ def temporary() -> Path:
         if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & 0o022:
             return Path(tempfile.mkdtemp(prefix="timesurf-"))
     return path
+
+
+def _of_windows() -> Path:
+    """The same on Windows, where what lies in $LOCALAPPDATA is this user's own."""
+    with suppress(KeyError, OSError):
+        path = Path(os.environ["LOCALAPPDATA"]) / "Temp" / "timesurf"
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+    return Path(tempfile.mkdtemp(prefix="timesurf-"))

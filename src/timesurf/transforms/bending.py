@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from timesurf.cores import cores
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
 
@@ -83,7 +83,7 @@ def bend(
     def some(part: slice) -> None:
         bend_places(x, y, offsets, by, part.start, part.stop, width, height, key, out[0], out[1])
 
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+    with ThreadPoolExecutor(threads or cores()) as pool:
         list(pool.map(some, recordings.parts(_AT_ONCE)))
     return Recordings(
         list(out), recordings.t, recordings.p, offsets,

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from timesurf.cores import cores
 from timesurf.engines import Batch, Options, Outcome, Parameters
 from timesurf.engines.cpu import engine, lanes, layout, sums, threads, workspace
 from timesurf.engines.cpu.bundles import Events, Evidence, Settings
@@ -321,12 +322,12 @@ def test_evidence_has_rows_only_where_it_is_wanted():
 
 def test_cores_are_those_of_this_process(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(3 + process), raising=False)
-    assert threads.cores() == 3
+    assert cores() == 3
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert threads.cores() == 1
+    assert cores() == 1
     monkeypatch.setattr(os, "cpu_count", lambda: 7)
-    assert threads.cores() == 7
+    assert cores() == 7
     assert isinstance(threads.pool(2), ThreadPoolExecutor)
     assert threads.pool(2) is threads.pool(2)
     assert threads.pool(2)._max_workers == 2

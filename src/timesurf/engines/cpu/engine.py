@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from timesurf.cores import cores
 from timesurf.engines.cpu import frozen, lanes, online, online_state, yardstick
 from timesurf.engines.cpu.bundles import Counts, Events, Evidence, Settings
 from timesurf.engines.cpu.layout import Stages, frozen_plan
 from timesurf.engines.cpu.precision import online_kernel
 from timesurf.engines.cpu.sums import Sums, added, apply
-from timesurf.engines.cpu.threads import cores, one_blas_thread, pool
+from timesurf.engines.cpu.threads import one_blas_thread, pool
 from timesurf.engines.cpu.workspace import flat_weights, workspace, workspace_bytes
 from timesurf.engines.data import DEFAULT, Array, Batch, Options, Outcome, Parameters
 from timesurf.layers import Full, Window, stack

@@ -1,19 +1,13 @@
-"""Cores: how many there are, a pool of threads for them, and one BLAS thread on each."""
+"""A pool of threads for the cores that there are, and one BLAS thread on each."""
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache

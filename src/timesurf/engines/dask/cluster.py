@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
+from timesurf.cores import cores
 from timesurf.errors import MissingEngineError, SettingError
 
 _PATIENCE = 30  # s to wait for the first worker
@@ -61,8 +62,6 @@ def connect(address: str, workers: int | None = None) -> Iterator[Any]:
             _check(client, address)
             yield client
         return
-    from timesurf.engines.cpu.threads import cores
-
     with (
         dask.config.set(_KEEP_MEMORY),
         LocalCluster(
