@@ -32,7 +32,6 @@ def test_figures_do_not_depend_on_the_number_of_workers(result):
     assert alone["kmeans"] == result["kmeans"]
 
 
-@pytest.mark.slow
 def test_one_full_network_reaches_the_papers_table():
     figures = classification.one(seed=0, number=0, recordings=1000)
     assert figures["sup3r"]["event_accuracy"] >= 0.994  # seed 0 reaches 0.998

@@ -180,7 +180,6 @@ def test_a_file_that_is_run_twice_has_its_rows_once(network, folder, tmp_path):
     assert len(rows(tmp_path / "out")) == 15
 
 
-@pytest.mark.slow
 def test_a_file_that_workers_die_of_stops_no_other(network, folder, tmp_path):
     out = tmp_path / "out"
     # a worker that dies takes its other tasks with it: they are tried again, file by file

@@ -231,14 +231,12 @@ def test_workers_need_an_engine_that_can_share_a_batch(client):
         Workers(client, engine="reference")
 
 
-@pytest.mark.slow
 def test_four_workers_learn_the_same_bits(data, alone):
     """One worker, and two that share other batches: tests/bench/test_workers.py."""
     with cluster.connect("local", workers=4) as client:
         assert same(started(data, Workers(client)).train(data, **HOW), alone[0])
 
 
-@pytest.mark.slow
 def test_workers_that_fail_in_the_middle_of_a_batch_change_nothing(data):
     how = HOW | {"passes": 6, "decay": False}
     with cluster.connect("local", workers=2) as client:
