@@ -58,7 +58,11 @@ def test_hooks_and_the_site_name_files_that_exist():
     site = parsed(".readthedocs.yaml")
     named = [site["sphinx"]["configuration"], site["python"]["install"][0]["requirements"]]
     for hook in parsed(".pre-commit-config.yaml")["repos"][0]["hooks"]:
-        named += [word for word in hook["entry"].split() if word.startswith("tests/")]
+        for word in hook["entry"].split():
+            file, _, test = word.partition("::")
+            if word.startswith("tests/"):
+                named.append(file)
+                assert f"def {test}" in (ROOT / file).read_text("utf-8"), word
         assert hook["entry"].startswith(".venv/bin/")
     for name in named:
         assert (ROOT / name).is_file(), name
@@ -86,6 +90,7 @@ def test_the_version_is_stated_once_and_the_others_follow():
     assert citation["license"] == PROJECT["license"]
     assert citation["authors"] == PROJECT["authors"]
     assert citation["preferred-citation"]["url"] == PROJECT["urls"]["Paper"] == "https://arxiv.org/abs/2404.12402"
+    assert citation["preferred-citation"]["doi"] == "10.48550/arXiv.2404.12402"
     versions = re.findall(r"^## (\S+) \(", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert versions[0] == timesurf.__version__
 
