@@ -27,13 +27,22 @@ HISTORY = Path(__file__).parent / "history"
 SLOWER = 1.10  # a ratio above this is called slower, one below its inverse faster; noise stays within
 
 
-def last_release() -> str:
-    """The newest tag of a release that this tree descends from."""
-    words = ["git", "describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD"]
-    found = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    if found.returncode:
+def last_release(root: Path = ROOT) -> str:
+    """The newest tag of a release that this tree descends from; before the first, the last commit of the old version."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False).stdout.strip()
+
+    if tag := git("describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD"):
+        return tag
+    stated = "src/timesurf/__init__.py"
+    line = next(line for line in (root / stated).read_text("utf-8").splitlines() if line.startswith("__version__"))
+    raised = git("log", "-1", "--format=%H", f"-S{line}", "--", stated)
+    before = raised and git("rev-parse", "--quiet", "--verify", "--short", f"{raised}^")
+    if not before:
         sys.exit("There is no release yet (no tag v*): name what to compare with, --base COMMIT or --base OLD.whl.")
-    return found.stdout.strip()
+    print(f"There is no release yet (no tag v*): {before} is the last commit of the version before this one.")
+    return before
 
 
 @contextmanager

@@ -2,12 +2,15 @@
 
 import json
 import ntpath
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import typer
 
 from timesurf.cli import wording
-from timesurf.cli.app import _data_sets, one_of
+from timesurf.cli.app import _data_sets, app, one_of
 
 
 @pytest.mark.parametrize(
@@ -48,3 +51,14 @@ def test_data_is_completed_by_files_and_data_sets(tmp_path, monkeypatch):
     (tmp_path / "inner\\" / "a.npz").touch()
     assert _data_sets("inner\\") == ["inner\\a.npz"]
     assert one_of("cpu", "cuda")() == ["cpu", "cuda"]
+
+
+def test_commands_are_listed_by_use_and_all_of_them_on_the_page():
+    main = typer.main.get_command(app)
+    names = main.list_commands(typer.Context(main))
+    assert names[:2] == ["train", "evaluate"]
+    assert names[-1] == "bench"
+    assert all(main.commands[name].rich_help_panel for name in names)
+    page = (Path(__file__).parents[1] / "docs" / "commands.md").read_text("utf-8")
+    rows = "\n".join(line for line in page.splitlines() if line.startswith("| "))
+    assert [name for name in names if not re.search(rf"`timesurf {name}\b", rows)] == []

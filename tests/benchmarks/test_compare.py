@@ -1,6 +1,7 @@
 """Two versions are timed in turns, and what got slower is named."""
 
 import json
+import subprocess
 import sys
 from collections import deque
 from pathlib import Path
@@ -69,6 +70,31 @@ def test_slower_ends_with_1_and_what_was_measured_is_kept(tmp_path, monkeypatch,
     kept = json.loads(path.read_text("utf-8"))
     assert (kept["base"], kept["ratios"], kept["rounds"]) == ("v0.1.0", {"predicting": 2.0}, 3)
     assert kept["machine"]["python"] == sys.version.split()[0]
+
+
+def test_before_the_first_release_the_version_before_is_compared_with(tmp_path, capsys):
+    def git(*words):
+        about = ["-c", "user.name=n", "-c", "user.email=e"]
+        return subprocess.run(["git", *about, *words], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    def commit(version, more):
+        (tmp_path / "src" / "timesurf" / "__init__.py").write_text(f'__version__ = "{version}"\n{more}\n', "utf-8")
+        git("add", "--all")
+        git("commit", "--quiet", "--message", more)
+        return git("rev-parse", "--short", "HEAD").strip()
+
+    (tmp_path / "src" / "timesurf").mkdir(parents=True)
+    git("init", "--quiet")
+    commit("1.0", "first")
+    with pytest.raises(SystemExit, match=r"no release yet .* --base COMMIT"):
+        compare.last_release(tmp_path)
+    last = commit("1.0", "second")
+    commit("1.1", "third")
+    commit("1.1", "fourth")
+    assert compare.last_release(tmp_path) == last
+    assert f"{last} is the last commit of the version before" in capsys.readouterr().out
+    git("tag", "v1.1")
+    assert compare.last_release(tmp_path) == "v1.1"
 
 
 def test_the_history_holds_ratios_of_known_jobs():

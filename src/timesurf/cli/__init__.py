@@ -24,8 +24,19 @@ from timesurf.cli import (  # noqa: F401  # each adds its commands
     training,
     using,
 )
-from timesurf.cli.app import app, main
+from timesurf.cli.app import app, main, ordered
 
 reading.offer(app)
+ordered(
+    app,
+    {
+        "From recordings to decisions": ("train", "evaluate", "report", "predict"),
+        "Live": ("live", "stream", "send"),
+        "What a trained network can do": ("adapt", "extend", "tighten", "export"),
+        "Better settings": ("search",),
+        "Data": ("inspect", "convert", "simulate"),
+        "This machine, and the paper": ("demo", "doctor", "warmup", "bench"),
+    },
+)
 
 __all__ = ["app", "main"]

@@ -197,6 +197,16 @@ def _options(
     pass
 
 
+def ordered(app: typer.Typer, panels: dict[str, tuple[str, ...]]) -> None:
+    """Let `--help` list the commands in these panels, in this order; each command is in one of them."""
+    panel = {name: title for title, names in panels.items() for name in names}
+    commands = {one.name or getattr(one.callback, "__name__", ""): one for one in app.registered_commands}
+    groups = {str(one.name): one for one in app.registered_groups}
+    for name, one in (commands | groups).items():
+        one.rich_help_panel = panel[name]
+    app.registered_commands = [commands[name] for name in panel if name in commands]
+
+
 @contextmanager
 def progress(what: str, networks: int, start: str = "mean") -> Iterator[Any]:
     """A progress bar over all networks, with recent event accuracy, kept events and events/s; none in a pipe.
