@@ -28,7 +28,7 @@ SLOWER = 1.10  # a ratio above this is called slower, one below its inverse fast
 
 
 def last_release(root: Path = ROOT) -> str:
-    """The newest tag of a release that this tree descends from; before the first, the last commit of the old version."""
+    """The newest release that this tree descends from; before the first, the last commit of the version before."""
 
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False).stdout.strip()
