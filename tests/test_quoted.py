@@ -67,7 +67,6 @@ PLACES = {  # result file: {where the figure is in it: (how it is printed, the p
         "networks.sentences.online32.events_per_s": ("M.2", ["speed"]),
     },
     "latency": {"stream_to_infer": ("{:.0%}", ["stream"])},
-    "latency_quiet": {"stream_to_infer": ("{:.0%}", ["stream"])},
     "senses": {
         "senses.N-MNIST, real thousand.default": ("{:.1%}", ["rule"]),
         "senses.spoken digits, new speaker.default": ("{:.1%}", ["limits", "howto/few"]),
