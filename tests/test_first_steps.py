@@ -33,7 +33,7 @@ def spots(tmp_path_factory):
 def test_training_says_what_size_it_took_and_how_few_decide(spots, timesurf, tmp_path):
     code, said = timesurf("train", spots / "csv", "--model", tmp_path / "m.tsf", *TRAIN)
     assert code == 0, said
-    assert "and 23 other files state no size of the sensor: it is taken as 9 x 9" in said
+    assert "and 23 other files state no size of the sensor. 9 x 9 is assumed" in said
     assert "--field 9x9" in said
     assert "2 passes over 21 recordings" in said
     assert "10 passes" not in said

@@ -38,8 +38,8 @@ def load_to_learn(what: str, split: str, given: dict[str, Any]) -> Recordings:
         one = files[0] if len(files) == 1 else f"{files[0]} and {count(len(files) - 1, 'other file')}"
         size = " x ".join(map(str, recordings.field))
         console.print(
-            f"{one} state{'s' * (len(files) == 1)} no size of the sensor: it is taken as {size}, the smallest that "
-            f"holds the events; --field {size.replace(' ', '')}, or what the sensor has, says it.",
+            f"{one} state{'s' * (len(files) == 1)} no size of the sensor. {size} is assumed, the smallest that holds "
+            f"the events; pass the true size with --field, as --field {size.replace(' ', '')}.",
             highlight=False,
         )
     return recordings

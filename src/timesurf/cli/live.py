@@ -66,7 +66,7 @@ def stream(
         str,
         typer.Option(
             autocompletion=one_of("restart", "refuse"),
-            help="If two packets in a row are after such a jump, or over 1 s back: restart there, or refuse.",
+            help="After two packets in a row beyond the jump, or over 1 s back: restart or refuse.",
         ),
     ] = "restart",
     speed: Annotated[

@@ -80,7 +80,7 @@ def train(
         float | None, typer.Option(min=0.01, max=1, help="Share of events to keep; reached within 3 points.")
     ] = None,
     tune: Annotated[
-        float | None, typer.Option(min=0.01, help="Minutes to try neighbours of the settings that the data choose.")
+        float | None, typer.Option(min=0.01, help="Minutes spent trying settings close to the chosen ones.")
     ] = None,
     tune_trials: Annotated[
         int | None, typer.Option(min=1, help="Trials of tuning, in place of or beside minutes: then reproducible.")

@@ -1,6 +1,6 @@
 """The study: which trials are done, are running, and come next. Optuna keeps it in a database.
 
-Any number of processes may work on one study. Each updates a heartbeat for the trials it runs. When a process dies, the
+Any number of processes may work on one study. Each updates a heartbeat for the trials it runs. When one fails, the
 first other process to notice marks its trial as failed and queues it again.
 """
 

@@ -43,7 +43,7 @@ def run(
     base,  # IN     us: where the first recording begins on the network's clock
     gap,  # IN     us between the end of one recording and the beginning of the next
     whole,  # IN     whether these are whole recordings; else a part of one, and the memory goes on
-    learn,  # IN     whether to learn from them; a state begins anew where that changes
+    learn,  # IN     whether to learn from them; a new state begins where that changes
     layout,  # IN     Layout
     settings,  # IN     Settings
     state,  # INOUT  State

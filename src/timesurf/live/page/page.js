@@ -213,7 +213,7 @@ function figures() {
   $("save").title = state.out ? `Save to ${state.out}` : "No path was given (--out): download the model";
   const score = state.score;
   $("score").hidden = !score || score.now === null;
-  if (score && score.now !== null) $("score").textContent = `Held-out recordings: ${(100 * score.now).toFixed(0)} % right (${(100 * score.before).toFixed(0)} % at first).`;
+  if (score && score.now !== null) $("score").textContent = `Held-out recordings: ${(100 * score.now).toFixed(0)} % classified correctly (${(100 * score.before).toFixed(0)} % at first).`;
   tools();
 }
 
@@ -221,7 +221,7 @@ function figures() {
 function notices() {
   if (!("rate" in state)) return;
   const lines = [
-    [state.diverged, `the network has diverged, and its units are shown as they were before: ${state.diverged} Load a model to go on.`],
+    [state.diverged, `the network has diverged; its units are shown as they were before. ${state.diverged} Load a model to continue.`],
     [state.full, `recording is full at ${short(state.recorded)} events: stop and download it`],
     [state.drift, `drift: ${state.drift}${state.adapt ? ", adapting" : ""}`],
     [state.not_drawn, `events not drawn: ${short(state.not_drawn)} (the picture has room for fewer; the network takes all)`],
