@@ -35,7 +35,7 @@ plt.show()
 # Learning
 # --------
 #
-# The first layer sees characters, the second words, the last sentences: one unit per class. The rule has its defaults.
+# The first layer sees characters, the second words, the last sentences: one unit per class. The rule uses its defaults.
 
 layers = [
     Tile((5, 5), units=3, tau="2 ms"),

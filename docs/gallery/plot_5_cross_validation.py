@@ -3,8 +3,8 @@ Cross-validation with scikit-learn
 ==================================
 
 ``Sup3rClassifier`` follows scikit-learn's conventions, and ``Recordings`` can be split like rows. So scikit-learn's own
-tools work on event streams. The data: four shapes seen by a simulated event camera. Only the first 50 ms are used,
-and half of the events: 160 whole recordings were all classified correctly with every tau that was tried.
+tools work on event streams. The data are four shapes seen by a simulated event camera. Only half of the events in
+the first 50 ms are used: with whole recordings, all 160 were classified correctly at every tau that was tried.
 """
 
 import matplotlib.pyplot as plt

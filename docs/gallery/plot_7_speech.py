@@ -56,7 +56,7 @@ axes[0].set_ylabel("channel")
 plt.show()
 
 # %%
-# The last speaker is left out. Anyone who builds a recogniser meets new voices, and accuracy on known ones is too high.
+# The last speaker is left out. A recogniser in use meets new voices, and accuracy on known ones is too high.
 
 new = speakers == np.unique(speakers)[-1]
 train, test = recordings[np.flatnonzero(~new)], recordings[np.flatnonzero(new)]
