@@ -150,6 +150,15 @@ def clearly_best(accuracies):
     return best
 
 
+def of_range(accuracies):
+    """The least and the most in per cent, with a decimal where they differ but would be printed alike."""
+    ends = min(accuracies), max(accuracies)
+    if ends[0] == ends[1]:
+        return f"{100 * ends[0]:.0f} %"
+    alike = f"{100 * ends[0]:.0f}" == f"{100 * ends[1]:.0f}"
+    return " to ".join(f"{100 * end:.{int(alike)}f}" for end in ends) + " %"
+
+
 def senses_parts(result):
     """The table of README: each method on each data set; one that is clearly the best in bold."""
     rows = []
@@ -159,8 +168,7 @@ def senses_parts(result):
         texts = dict.fromkeys(SENSES, "") | shown  # a method that was not measured there: empty
         if (best := clearly_best(accuracies)) is not None:
             texts[best] = f"**{texts[best]}**"
-        least, most = (f"{100 * end(row['default']):.0f}" for end in (min, max))
-        spread = f"{most} %" if least == most else f"{least} to {most} %"
+        spread = of_range(row["default"])
         first, *others = texts.values()
         rows.append([NAMES.get(row["data"], row["data"]), first, spread, *others])
     first, *others = SENSES.values()
