@@ -28,9 +28,7 @@ Only = Annotated[
     list[str] | None,
     typer.Option(autocompletion=_data_sets, help="Only data sets with this in their name; repeatable."),
 ]
-Small = Annotated[
-    int | None, typer.Option(min=20, help="At most this many training recordings (quick look only).")
-]
+Small = Annotated[int | None, typer.Option(min=20, help="At most this many training recordings (quick look only).")]
 Processes = Annotated[int, typer.Option("--processes", min=1, help="Measurements side by side, one core each.")]
 Minutes = Annotated[float | None, typer.Option(min=0.01, help="Start no measurement after this many minutes.")]
 Plot = Annotated[Path | None, typer.Option(help="Also draw the figures to this file.", dir_okay=False)]
