@@ -31,8 +31,8 @@ SLOWEST = [
     "test_fuzz.py", "test_readme.py", "test_session.py", "test_faults.py", "test_search.py", "test_interrupts.py",
     "test_page.py", "test_teaching.py", "test_against_reference.py", "test_kernels.py", "test_memory.py", "test_cli.py",
     "test_digits.py", "test_page_commands.py", "test_mutants.py", "test_pages.py", "test_commands.py",
-    "test_stream_command.py", "test_law.py", "test_many_files.py", "test_table3.py", "test_table2.py", "test_golden.py", "test_continual.py",
-    "test_newcomer.py", "test_tuning.py", "test_progress.py", "test_workers.py", "test_table1.py",
+    "test_stream_command.py", "test_law.py", "test_many_files.py", "test_table3.py", "test_table2.py", "test_golden.py",
+    "test_continual.py", "test_newcomer.py", "test_tuning.py", "test_progress.py", "test_workers.py", "test_table1.py",
     "test_first_steps.py", "test_live_command.py", "test_saccades_realism.py", "test_speed.py",
 ]  # fmt: skip
 
