@@ -125,7 +125,7 @@ def fitted(recordings: Recordings, network: Any, given: dict[str, Any], what: st
 
     preparation = changed(network.preparation, given)
     if not given and preparation.changes and sources.is_prepared(recordings, network.field, preparation):
-        console.print(f"{what} is on the network's field: it is taken as prepared already.", highlight=False)
+        console.print(f"{what} has the network's field and is assumed to be prepared already.", highlight=False)
         preparation = Preparation()
     elif preparation.changes:
         preparation = preparation.on(*_sensor(recordings, preparation))
