@@ -174,28 +174,6 @@ def table1():
         yield row(label, f"{mean(of.event_accuracy):.2%}", ", ".join(f"{a:.1p} ({kept:p})" for a, kept in each))
 
 
-def tables():
-    of, kmeans = read("table1").sup3r, read("table1").kmeans
-    yield row("Sup3r", f"{mean(of.event_accuracy):.2%}", "99.92 %", f"{mean(of.kept):.2%}", "14.33 %")
-    yield row("k-means", f"{mean(kmeans.event_accuracy):.2%}", "55.53 %", "100 %", "100 %")
-    yield row("adapting without labels", f"{mean(last(read('continual').adapting)):.2%}", "> 99 %")
-    yield row("not adapting", f"{mean(last(read('continual').ablated)):.2%}", "0 %")
-    of = read("incremental_2")
-    yield row("here", *(f"{mean(of[task]):.2%}" for task in ("task1", "task2", "task1_after")))
-    simulated, real = read("nmnist_simulated"), read("nmnist_real")
-    of, mine = simulated.sup3r, real.sup3r
-    yield row("Sup3r", f"{of.recording_accuracy:.2%}", f"{mine.recording_accuracy:.1%}", "94.98 %")
-    yield row("events kept", f"{of.kept:.1%}", f"{mine.kept:.1%}", "72.61 %")
-    yield row(
-        "ANN of the same size, on the still images", f"{simulated.ann_mnist.recording_accuracy:.2%}", "", "95.61 %"
-    )
-    svm = [f"{simulated.hots_svm.recording_accuracy:.2%}", f"{real.hots_svm.recording_accuracy:.1%}"]
-    yield row("HOTS of two layers, polynomial SVM", *svm, "91.27 %")
-
-
-SIZES = ("32 units", "64 units", "128 units", "32 units, then 64 over 5 x 5")
-
-
 def table3():
     of = read("nmnist_simulated")
     low, high = of.sup3r.interval
