@@ -174,6 +174,9 @@ def table1():
         yield row(label, f"{mean(of.event_accuracy):.2%}", ", ".join(f"{a:.1p} ({kept:p})" for a, kept in each))
 
 
+SIZES = ("32 units", "64 units", "128 units", "32 units, then 64 over 5 x 5")
+
+
 def table3():
     of = read("nmnist_simulated")
     low, high = of.sup3r.interval
