@@ -177,6 +177,9 @@ def table1():
 SIZES = ("32 units", "64 units", "128 units", "32 units, then 64 over 5 x 5")
 
 
+SIZES = ("32 units", "64 units", "128 units", "32 units, then 64 over 5 x 5")
+
+
 def table3():
     of = read("nmnist_simulated")
     low, high = of.sup3r.interval
