@@ -129,14 +129,9 @@ def test_changes_are_differences_to_the_law_of_the_same_split():
     assert settings.changes(rows[:3])["tau x 3"]["d"] == pytest.approx((0.1, float("nan")), nan_ok=True)
 
 
-def test_a_study_uses_a_bounded_number_of_events_of_all_classes(monkeypatch):
-    many = blinking(40, 0)
-    monkeypatch.setattr(settings, "EVENTS", 1)
-    some = settings._some(many, None, 0)
-    assert np.unique(some.labels, return_counts=True)[1].tolist() == [4, 4]
-    monkeypatch.undo()
-    assert len(settings._some(many, None, 0)) == 40
-    assert len(settings._some(many, 6, 0)) == 6
+def test_a_small_study_uses_recordings_of_all_classes_in_turn():
+    some = settings._of_all_classes(blinking(40, 0), 6, 0)
+    assert np.unique(some.labels, return_counts=True)[1].tolist() == [3, 3]
 
 
 def test_jobs_begin_in_order_and_none_begins_late():

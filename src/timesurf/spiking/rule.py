@@ -80,11 +80,11 @@ def threshold_factors(th: Array, v: Array, fired: int, S: float, dS: float, gain
     >>> threshold_factors(np.ones(2), np.array([1.0, 1.5]), 1, S=1.0, dS=0.0, gain=0.1, d=0.5, rule=Rule()).round(3)
     array([1.105, 0.964])
     """
-    factors, finite = np.ones_like(th), np.isfinite(th)
-    near = np.exp(-(v[finite] - th[finite]) / (d * th[finite]))
-    sign = np.zeros_like(th)
+    factors, sign = np.ones_like(th), np.zeros_like(th)
     if rule.competition and S >= -SLACK and dS >= -SLACK:
         sign[v >= th] = 1.0
     sign[fired] = -1.0
-    factors[finite] = np.where(sign[finite] != 0, np.exp(sign[finite] * gain * near), 1.0)
+    moves = np.isfinite(th) & (sign != 0)  # far below a small threshold, where none moves, the exponential overflows
+    near = np.exp(-(v[moves] - th[moves]) / (d * th[moves]))
+    factors[moves] = np.exp(sign[moves] * gain * near)
     return factors
