@@ -8,7 +8,7 @@ from benchmarks.number import MARK, RESULTS, Number, mean, read
 
 from benchmarks import figures, quoted
 
-TABLES = {str(path.relative_to(figures.ROOT)) for path, _ in figures.tables()}
+TABLES = {path.relative_to(figures.ROOT).as_posix() for path, _ in figures.tables()}
 NOT_MEASURED = {"70 %"}  # in README: the share that `keep=0.3` asks to reject
 
 
