@@ -11,11 +11,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from timesurf import Network, Session, plots
-from timesurf.datasets import digits
+from timesurf.datasets import digits, saccades
+from timesurf.learning.law import Knobs
 from timesurf.live.pad import Pad
 
-train, test = digits.load("train")[:150], digits.load("test")[:100]
-network = Network.for_data(train, seed=0).fit(train, passes=6)
+
+def seen(split, number):
+    """Recordings of the first pictures; ``digits.load(split)`` makes all 1,200 or 597."""
+    pictures, labels = digits.images(split)
+    return saccades.simulate(pictures[:number], labels[:number], seed=0)
+
+
+train, test = seen("train", 150), seen("test", 60)
+network = Network.for_data(train, seed=0, knobs=Knobs(units=0.5)).fit(train, passes=6)  # half the units: built sooner
 print(network)
 print(f"{network.evaluate(test)['recording_accuracy']:.1%} of {len(test)} recordings of other hands")
 
