@@ -284,6 +284,17 @@ def test_what_was_taught_is_rehearsed_in_turn_and_undone(network, data, clock): 
         show.teach("cat")
 
 
+def test_a_number_is_added_as_a_number_where_all_classes_are(network, data, clock):  # noqa: F811
+    show = Show(network, Camera())
+    show._take(events_of(data[1]))
+    show.add_class("9")
+    assert show.session.network.classes.tolist() == [0, 1, 2, 3, 4, 5, 9]
+    show.teach("9")
+    assert show.label == 9
+    with pytest.raises(SettingError, match="already"):
+        show.add_class("9")
+
+
 def test_no_more_can_be_undone_than_the_session_remembers(network, data, monkeypatch):  # noqa: F811
     monkeypatch.setattr(show_module, "_MARKS", 4)
     show = Show(network, Camera())

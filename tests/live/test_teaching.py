@@ -162,6 +162,18 @@ def test_a_lesson_goes_on_where_adapting_begins_in_the_middle_of_it(network, dat
     assert session.adapted().parameters.same(network.parameters)
 
 
+@PRECISIONS
+def test_old_units_that_rest_are_those_of_extend(network, data, precision):
+    network = in_precision(network, precision)
+    offline, session = network.twin(network.snapshot()), Session(network, recent="1 s")
+    session.push(events_of(data[1]))
+    session.add_class("dog", units=[2], freeze=True)
+    session.push(events_of(data[2], 10**7), label="dog")
+    offline.extend(data[1].with_labels(["dog"]), units=[2], classes=["dog"], start="quick")
+    offline.partial_fit(data[2].with_labels(["dog"]))
+    assert session.adapted().parameters.same(offline.parameters)
+
+
 def test_adapting_that_begins_between_recordings_is_undone_with_the_next(network, data):
     session, started = Session(network), network.twin(network.snapshot())
     session.push(events_of(data[0]), label=3)
@@ -195,7 +207,9 @@ def test_old_units_rest_only_if_asked(network, data):
         assert all((units.frozen.sum() > 0) == freeze for units in session.adapted().parameters)
 
 
-def test_undo_goes_back_to_any_mark_to_the_bit(network, data):
+@PRECISIONS
+def test_undo_goes_back_to_any_mark_to_the_bit(network, data, precision):
+    network = in_precision(network, precision)
     session, states = Session(network, marks=4), []
     changes = [
         lambda t: session.push(events_of(data[0], t), label=1),
@@ -223,7 +237,9 @@ def test_undo_goes_back_to_any_mark_to_the_bit(network, data):
     assert session.adapted().parameters.same(again.adapted().parameters)
 
 
-def test_forgetting_removes_the_units_of_a_class_alone(network, data):
+@PRECISIONS
+def test_forgetting_removes_the_units_of_a_class_alone(network, data, precision):
+    network = in_precision(network, precision)
     session = Session(network)
     session.forget(3)
     learned = session.adapted()
@@ -258,3 +274,81 @@ def test_recent_events_are_those_of_a_short_window(network, data):
     given.add_class("dog", late)
     session.add_class("dog")
     assert session.adapted().parameters.same(given.adapted().parameters)
+
+
+def test_recent_events_of_another_clock_start_no_class(network, data):
+    session, events = Session(network, recent="1 s", on_jump="restart", jump="1 s"), events_of(data[0])
+    session.push(events_of(data[1], 10**8))
+    for packet in (events[:100], events[:100]):
+        try:
+            session.push(packet)
+        except EventError:  # the first after the clock was set back
+            continue
+    assert session.restarts == 1
+    given = Session(network)
+    given.add_class("dog", events[:100])
+    session.add_class("dog")
+    assert session.adapted().parameters.same(given.adapted().parameters)
+
+
+def test_a_class_is_forgotten_by_its_number_although_all_names_are_texts(network, data):
+    session = Session(network, recent="1 s")
+    session.push(events_of(data[0]))
+    session.add_class("dog")
+    session.push(events_of(data[0], 10**6), label=3)
+    session.forget(3)
+    assert session.network.classes.tolist() == ["0", "1", "2", "4", "5", "dog"]
+    with pytest.raises(SettingError, match="already"):
+        session.add_class(2, events_of(data[0]))
+    session.add_class(9, events_of(data[0]))
+    assert session.network.classes[-1] == "9"
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (lambda session, data: session.push(events_of(data[0], 10**6), label=[1]), "no number and no text"),
+        (lambda session, data: session.forget([1]), "no number and no text"),
+        (lambda session, data: session.add_class([1], events_of(data[0])), "of type list"),
+        (lambda session, data: session.add_class(None, events_of(data[0])), "of type NoneType"),
+        (lambda session, data: session.add_class("3", events_of(data[0])), "already"),
+        (lambda session, data: session.add_class(2.5, events_of(data[0])), "use integers or text"),
+        (lambda session, data: session.add_class(-1, events_of(data[0])), "-1 stands for a label that is not known"),
+        (lambda session, data: session.add_class("", events_of(data[0])), "'' stands for a label that is not known"),
+        (lambda session, data: session.add_class("dog", data[:2]), "one recording, not 2"),
+        (lambda session, data: session.add_class("dog", data[:0]), "one recording, not 0"),
+        (lambda session, data: session.undo("x"), "must be a whole number"),
+        (lambda session, data: session.undo(0.5), "must be a whole number"),
+    ],
+)
+def test_what_is_not_possible_is_refused_with_a_reason_and_changes_nothing(network, data, asked, why):
+    session = Session(network, recent="1 s")
+    session.push(events_of(data[0]), label=1)
+    before, classes, changes, votes = (
+        session.adapted(),
+        session.network.classes.tolist(),
+        session.changes,
+        session.votes,
+    )
+    with pytest.raises((EventError, SettingError), match=why):
+        asked(session, data)
+    assert session.adapted().parameters.same(before.parameters)
+    assert (session.network.classes.tolist(), session.changes) == (classes, changes)
+    assert session.votes.tolist() == votes.tolist()
+    session.undo()
+    assert session.adapted().parameters.same(network.parameters)
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ({"teach": True}, "teach = True must be a Rule"),
+        ({"teach": 1}, "teach = 1 must be a Rule"),
+        ({"teach": False}, "teach = False must be a Rule"),
+        ({"marks": None}, "marks = None must be a whole number"),
+        ({"marks": 2.5}, "marks = 2.5 must be a whole number"),
+    ],
+)
+def test_settings_of_another_kind_are_refused(network, setting, why):
+    with pytest.raises(SettingError, match=why):
+        Session(network, **setting)

@@ -38,6 +38,12 @@ def test_marks_go_back_as_far_as_they_are_remembered():
     marks.add(7, 7)
     marks.clear()
     assert (len(marks), marks.count) == (0, 0)
+    marks.add(1, 1)
+    marks.add(2, 2)
+    for wrong in (1.5, "x", None):
+        with pytest.raises(SettingError, match="must be a whole number"):
+            marks.back(wrong)
+    assert (len(marks), marks.count) == (2, 2)
     none = Marks(0)
     none.add(1, 1)
     assert (len(none), none.count) == (0, 1)

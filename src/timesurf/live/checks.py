@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from operator import index
 from typing import Any, get_args
 
@@ -10,12 +11,54 @@ from numpy.typing import NDArray
 
 from timesurf.errors import EventError, SettingError
 from timesurf.events import LATEST, axis_name, refusal
+from timesurf.events.labels import unlabelled
+from timesurf.modelfile import class_names
 from timesurf.network import Network
 from timesurf.predicting import Decide
+from timesurf.rule import Rule
 from timesurf.times import readable
 
 Array = NDArray[Any]
 _BEYOND = 1 << 63  # integers of 64 bits
+_WHOLE = re.compile("[+-]?[0-9]+")
+
+
+def as_class(text: str, classes: list[Any]) -> Any:
+    """A text as the name of a class beside these: a whole number where all of them are and it is one.
+
+    >>> as_class("9", [7, 8]), as_class("9", ["cup"]), as_class("dog", [7, 8])
+    (9, '9', 'dog')
+
+    """
+    numbered = bool(classes) and all(type(name) is int for name in classes)
+    return int(text) if numbered and _WHOLE.fullmatch(text) else text
+
+
+def named(text: Any, classes: list[Any], way_out: str = "") -> Any:
+    """The class that a text names, itself and not its text; the way out ends the error where there is none."""
+    wanted = as_class(str(text), classes)
+    for name in classes:
+        if name == wanted or str(name) == str(text):
+            return name
+    raise EventError(f"{str(text)!r} is none of {', '.join(map(str, classes))}.{way_out}")
+
+
+def check_new(name: Any, classes: list[Any]) -> Any:
+    """Refuse a name that a new class beside these cannot have; else the name, a text where one of these is."""
+    class_names([name])
+    if name in classes or str(name) in map(str, classes):
+        raise SettingError(f"There is a class {name!r} already.")
+    if name == unlabelled(np.asarray(name)):
+        raise SettingError(f"{name!r} stands for a label that is not known: give the class another name.")
+    return str(name) if any(isinstance(other, str) for other in classes) else name
+
+
+def whole(value: Any, what: str) -> int:
+    """A setting that is a whole number."""
+    try:
+        return index(value)
+    except TypeError:
+        raise SettingError(f"{what} = {value!r} must be a whole number.") from None
 
 
 def check_type(events: Any, places: list[str]) -> bool:
@@ -69,6 +112,18 @@ def why_not(packet: Array, row: int, event: int, sizes: Array, latest: int, jump
         f"time {value} us is {readable(value - before)} after the event before, and jump = {readable(jump)}. "
         "A longer jump accepts such a pause; on_jump='restart' begins a new stream after it."
     )
+
+
+def rule_to_teach(teach: Any, network: Network) -> Rule:
+    """The rule that packets with a label are learned by; None: the network's own."""
+    if teach is None:
+        return network.rule
+    if not isinstance(teach, Rule):
+        raise SettingError(
+            f"teach = {teach!r} must be a Rule, or None for the network's own. Packets with a label teach in any case; "
+            "network.rule.scaled(10) learns from them ten times as fast."
+        )
+    return teach
 
 
 def how_to_decide(network: Network, decide: Decide | None, sure: float | None) -> tuple[Decide, float]:

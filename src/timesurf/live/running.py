@@ -18,7 +18,7 @@ from timesurf.engines.cpu.precision import online_kernel
 from timesurf.engines.data import Parameters
 from timesurf.errors import EventError, SettingError
 from timesurf.events import LATEST, axis_name
-from timesurf.live.checks import how_to_decide, why_not
+from timesurf.live.checks import how_to_decide, rule_to_teach, why_not
 from timesurf.live.decision import Decision, Sure
 from timesurf.live.teaching import Marks, Recent, figures
 from timesurf.network import Network
@@ -56,7 +56,7 @@ class Running:
         self.on_jump, self.adapts = on_jump, bool(adapt)
         self._jump = LATEST if jump is None else int(min(max(microseconds(jump, "jump"), 1), LATEST))
         self._adapting = adapt if isinstance(adapt, Rule) else network.rule.for_adapting()
-        self._teaching = teach or network.rule
+        self._teaching = rule_to_teach(teach, network)
         self._forget = 0.0 if vote_tau is None else -1.0 / time_constant(vote_tau, "vote_tau")
         self._by, self._level = how_to_decide(network, decide, sure)
         self._sizes = np.array([*network.field, network.polarities])
@@ -164,7 +164,11 @@ class Running:
             row[:n] = values
 
     def _class_number(self, label: Any) -> int:
-        number = self._numbers.get(label, self._numbers.get(str(label)))  # one name that is a text makes texts of all
+        try:
+            # one name that is a text makes texts of all
+            number = self._numbers.get(label, self._numbers.get(str(label)))
+        except TypeError as error:
+            raise EventError(f"label {label!r} is no number and no text: give one of {self._classes}.") from error
         if number is None:
             raise EventError(f"label {label!r} is none of {self._classes}: add_class adds it.")
         return number
@@ -222,6 +226,7 @@ class Running:
                 if self._unpack(self._packet, n, self._sizes, self._jump, clock, self._wrong, self._events):
                     self._begin(self._end(), clock, number)
                     self._began = -1
+                    self._recent.clear()  # their times are of another clock
                     self.restarts += 1
                     return
                 row, event = self._wrong.tolist()

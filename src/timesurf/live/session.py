@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesurf.engines.cpu.packets import Bound
-from timesurf.errors import EventError, SettingError
+from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.learning import grow
 from timesurf.learning.divergence import check_sane
 from timesurf.learning.start import Starting
-from timesurf.live.checks import check_numbers, check_type
+from timesurf.live.checks import check_new, check_numbers, check_type
 from timesurf.live.decision import Decision
 from timesurf.live.running import UNLABELLED, Running
 from timesurf.network import Network
@@ -236,13 +236,12 @@ class Session(Running):
         Raises
         ------
         SettingError
-            If there is such a class already.
+            If there is such a class already, or it cannot have that name.
         EventError
-            If there are no events to start from.
+            If there are no events to start from, or they are several recordings.
 
         """
-        if name in self._numbers:
-            raise SettingError(f"There is a class {name!r} already.")
+        name = check_new(name, self._classes)
         window = self._recent.recordings(self.network, name, events)
         learned = self.adapted()
         units = [0] * (len(self.network.stages) - 1) if units is None else units
@@ -254,7 +253,7 @@ class Session(Running):
 
     def forget(self, name: Any) -> None:
         """Remove a class and its units."""
-        self._class_number(name)
+        name = self._classes[self._class_number(name)]
         learned = self.adapted()
         self._change(grow.without(learned, name), learned)
 
@@ -272,7 +271,7 @@ class Session(Running):
         Raises
         ------
         SettingError
-            If there are not so many; `marks` says how many are remembered.
+            If there are not so many, or that is no whole number; `marks` says how many are remembered.
 
         """
         network, parameters = self._marks.back(changes)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from timesurf.errors import DivergedError, EventError
 from timesurf.events import Recordings
+from timesurf.live.checks import as_class, named
 from timesurf.live.pad import Pad
 from timesurf.live.playback import Playback
 from timesurf.live.recorder import Recorder
@@ -256,7 +257,7 @@ class Show:
 
     def teach(self, name: Any) -> None:
         """From now on events show this class; None: they show nothing in particular."""
-        name = None if name is None else self._class(name)
+        name = None if name is None else named(name, self._classes)
         if name == self.label:
             return
         taught, self.label = self.label, name
@@ -269,12 +270,10 @@ class Show:
             self._before.append(self.session.changes)
             self._look = None  # a whole look at the drawing
 
-    def _class(self, text: Any) -> Any:
-        """The class that a text names."""
-        for name in self.session.network.classes.tolist():
-            if str(name) == str(text):
-                return name
-        raise EventError(f"{str(text)!r} is none of the classes.")
+    @property
+    def _classes(self) -> list[Any]:
+        classes: list[Any] = self.session.network.classes.tolist()
+        return classes
 
     def _rehearse(self, taught: Any) -> None:
         """Show one recording of each other class, with its label."""
@@ -287,7 +286,7 @@ class Show:
             if str(name) in known:
                 (events,) = self.rehearsal[int(mine[self._turn % len(mine)])].to_structured()
                 self._new_recording()
-                self.session.push(self._fitting(self._shifted(events)), label=self._class(name))
+                self.session.push(self._fitting(self._shifted(events)), label=named(name, self._classes))
         self._turn += 1
         self._new_recording()
         self._look = None  # what is left of it would come too late
@@ -299,7 +298,7 @@ class Show:
             raise EventError("A class has a name of 1 to 40 characters.")
         self.teach(None)
         before = self.session.changes
-        self.session.add_class(name)
+        self.session.add_class(as_class(name, self._classes))
         self._before.append(before)
         self._changed()
 
@@ -307,7 +306,7 @@ class Show:
         """Remove a class."""
         self.teach(None)
         before = self.session.changes
-        self.session.forget(self._class(name))
+        self.session.forget(named(name, self._classes))
         self._before.append(before)
         self._changed()
 

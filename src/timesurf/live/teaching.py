@@ -13,6 +13,7 @@ from timesurf.engines.cpu.bundles import Counts
 from timesurf.engines.data import Outcome, Parameters
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
+from timesurf.live.checks import whole
 from timesurf.network import Network
 
 Array = NDArray[Any]
@@ -35,7 +36,7 @@ class Marks:
     """
 
     def __init__(self, most: int) -> None:
-        if most < 0:
+        if whole(most, "marks") < 0:
             raise SettingError(f"marks = {most!r} must be 0 or more.")
         self._all: deque[tuple[Network, Parameters]] = deque(maxlen=most)
         self.count = 0
@@ -50,6 +51,7 @@ class Marks:
 
     def back(self, changes: int) -> tuple[Network, Parameters]:
         """What was marked so many changes ago; later marks are dropped."""
+        changes = whole(changes, "changes")
         if not 1 <= changes <= len(self._all):
             raise SettingError(f"undo {changes}: there are {len(self._all)} changes that can be undone.")
         self.count -= changes
@@ -92,6 +94,8 @@ class Recent:
         about: dict[str, Any] = {"field": network.field, "polarities": network.polarities, "labels": [label]}
         if events is not None:
             if isinstance(events, Recordings):
+                if len(events) != 1:
+                    raise EventError(f"Class {label!r} starts from one recording, not {len(events):,}: choose one.")
                 (events,) = events.to_structured()
             return Recordings.from_structured([events], **about)
         if not self._packets:
