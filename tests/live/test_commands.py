@@ -76,6 +76,12 @@ def test_datagrams_hold_lines():
         sender.sendto(b"label 9\nundo", ("127.0.0.1", port))
     assert [next(lines), next(lines)] == ["label 9", "undo"]
     lines.close()
+    if socket.has_ipv6:
+        lines = lines_of(f"udp://[::1]:{port}")
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as sender:
+            sender.sendto(b"label 3", ("::1", port))
+        assert next(lines) == "label 3"
+        lines.close()
     for wrong in ("tcp://localhost:1", "udp://localhost", "udp://127.0.0.1:99999"):
         with pytest.raises(SettingError):
             lines_of(wrong)
@@ -98,22 +104,69 @@ def test_numbers_of_undo_and_names_of_several_words(teacher):
     assert len(teacher.said) == said
 
 
-def test_the_latest_lines_wait_and_are_obeyed_in_order(teacher):
-    many = Teacher(teacher.session, ["label 2"] * 1000 + ["label 1", "label 3"], teacher.said.append)
+def waiting(session, lines, report, many):
+    """A teacher for whom so many lines wait."""
+    made = Teacher(session, lines, report)
     deadline = time.monotonic() + 10
-    while len(many._waiting) < commands._MOST_WAITING and time.monotonic() < deadline:
+    while len(made._waiting) + made.dropped < many and time.monotonic() < deadline:
         time.sleep(0.01)
+    assert len(made._waiting) + made.dropped == many
+    return made
+
+
+def test_the_latest_lines_wait_and_are_obeyed_in_order(teacher):
+    many = waiting(teacher.session, ["label 0", "label 0", "label 1", "label 3"] * 251, teacher.said.append, 1004)
+    assert (len(many._waiting), many.dropped) == (1000, 4)
     many.apply()
-    assert len(teacher.said) == 1000
+    assert teacher.said[-1] == "4 lines were dropped: no more than 1,000 can wait."
+    for _ in range(49):
+        many.apply()
+    assert len(teacher.said) == 1001  # what was dropped is said once
+    assert teacher.said[:2] == ["label: 0", "label: 0"]
     assert teacher.said[-2:] == ["label: 1", "label: 3"]
     assert list(many.between([])) == []
+
+
+def test_no_more_than_twenty_lines_are_obeyed_before_a_packet_and_those_left_are_counted(teacher):
+    many = waiting(teacher.session, ["label 1"] * 70, teacher.said.append, 70)
+    obeyed = [len(teacher.said) for _ in many.between([None, None])]
+    assert obeyed == [20, 40]
+    assert teacher.said[60:] == ["10 lines were not obeyed: the stream has ended."]
+
+
+def test_a_flood_of_lines_starves_nothing(teacher):
+    busy = waiting(teacher.session, ["label 1"], teacher.said.append, 1)
+    busy.obey = lambda line: busy._waiting.append(line)  # one comes for each that is obeyed
+    busy.apply()
+    assert len(busy._waiting) == 1
+
+
+def test_numbers_stay_numbers(teacher, data):  # noqa: F811
+    session = teacher.session
+    teacher.obey("new 9")
+    assert teacher.label == 9
+    assert session.network.classes.tolist() == [0, 1, 2, 3, 4, 5, 9]
+    session.push(events_of(data[1], 10**6), label=teacher.label)
+    assert set(session.adapted().evaluate(data)) >= {"recording_accuracy"}
+    teacher.obey("label 03")
+    assert teacher.label == 3
+    teacher.obey("forget 9")
+    assert session.network.classes.tolist() == [0, 1, 2, 3, 4, 5]
+    teacher.obey("new dog")
+    teacher.obey("new 7")  # beside a text
+    assert session.network.classes.tolist() == ["0", "1", "2", "3", "4", "5", "dog", "7"]
+    assert teacher.label == "7"
+    teacher.obey("label 3")
+    assert teacher.label == "3"
+    teacher.obey("forget 3")
+    assert "3" not in session.network.classes
 
 
 def test_lines_of_standard_input_are_cut_where_they_are_too_long(monkeypatch):
     chunks = iter([b"label 1\nlab", b"el 2\n" + b"x" * 300 + b"\n" + b"y" * 300, b"y\nlast\nno end", b""])
     asked = []
     monkeypatch.setattr(commands.os, "read", lambda file, size: asked.append((file, size)) or next(chunks))
-    assert list(lines_of("-")) == ["label 1", "label 2", "x" * 200, "y" * 200, "last"]
+    assert list(lines_of("-")) == ["label 1", "label 2", "x" * 200, "y" * 200, "last", "no end"]
     assert asked == [(0, 4096)] * 4
 
 

@@ -255,6 +255,43 @@ def test_what_was_learned_is_saved_once_while_no_packet_comes(model, tmp_path):
     assert not writing.out.exists()
 
 
+def test_what_was_undone_is_not_left_in_a_file_that_was_saved_before(model, tmp_path):
+    network = Network.load(model)
+    session = Session(network)
+    saved = _Saved(session, tmp_path / "saved.tsf", 0.0)
+    saved.at_end()
+    assert not saved.out.exists()  # nothing was learned
+    session.push(np.array([(1, 2, 5)], [("x", int), ("y", int), ("t", int)]), label=2)
+    saved._now_and_then()
+    assert len(Network.load(saved.out).history) == len(network.history) + 1
+    session.undo()
+    saved.at_end()
+    assert Network.load(saved.out).parameters.same(network.parameters)
+    assert len(Network.load(saved.out).history) == len(network.history)
+
+
+def test_another_change_in_place_of_one_that_was_undone_is_saved(model, tmp_path):
+    session = Session(Network.load(model))
+    saved = _Saved(session, tmp_path / "saved.tsf", 0.0)
+    session.forget(1)
+    saved._now_and_then()
+    session.undo()
+    session.forget(2)
+    saved._now_and_then()
+    assert Network.load(saved.out).classes.tolist() == [0, 1, 3]
+
+
+def test_commands_are_obeyed_while_no_event_comes(model, tmp_path):
+    with listening(model, tmp_path, "--teach", "-") as stream:
+        stream.process.stdin.write(b"label 2\nforget 1\n")
+        stream.process.stdin.flush()
+        stream.wait_for("label: 2")
+        stream.wait_for("forget 1")
+        code, said, result = stream.end(signal.SIGINT)
+    assert (code, result["events"]) == (0, 0), said
+    assert Network.load(stream.out).classes.tolist() == [0, 2, 3]
+
+
 def test_lines_on_standard_input_teach_while_events_flow_and_the_model_is_saved(model, tmp_path):
     with listening(model, tmp_path, "--teach", "-", "--save-every", "1 ms") as stream:
 

@@ -140,6 +140,8 @@ def stream(
         at_end.callback(saved.at_end)
         lines = None if log is None else at_end.enter_context(Log(log, log_every))
         at_end.push(view.note_error)
+        if teach and out is None:
+            console.print("What is taught is lost at the end: --out FILE saves it.", highlight=False)
         if isinstance(packets, Datagrams):
             console.print(f"Listening on {source}", highlight=False)
         with (
@@ -149,7 +151,7 @@ def stream(
             if not console.is_terminal:
                 live.stop()
             found = decisions(
-                session, teacher.between(saved.between(waiting)), refusals,
+                session, teacher.between(saved.between(waiting, teacher.apply)), refusals,
                 one_by_one=source == "-", prepare=prepare, label=lambda: teacher.label,
                 until=lambda t: min(each.until(t) for each in (watch, lines) if each is not None),
             )  # fmt: skip
@@ -170,24 +172,26 @@ class _Saved:
 
     def __init__(self, session: Any, out: Path | None, pause: float) -> None:
         self.session, self.out, self.pause, self.due = session, out, pause, time.monotonic() + pause
-        self._written = self._now
+        self._written, self._holds = self._now, False
 
     @property
     def wanted(self) -> bool:
-        """Whether there is something to write, and a place for it."""
-        return self.out is not None and bool(self.session.adapts or self.session.changes)
+        """Whether there is a place to write to, and something to write, or a file with what may have been undone."""
+        return self.out is not None and bool(self.session.adapts or self.session.changes or self._holds)
 
     @property
-    def _now(self) -> tuple[int, int]:
+    def _now(self) -> tuple[int, int, Any]:
         """Where the session is: nothing was learned if it is still there."""
-        return self.session.events, self.session.changes
+        return self.session.events, self.session.changes, self.session.network
 
-    def between(self, waiting: Any) -> Iterator[Any]:
-        """Packets of a backlog; it is written now and then, also while none comes."""
+    def between(self, waiting: Any, silent: Callable[[], None] = lambda: None) -> Iterator[Any]:
+        """Packets of a backlog; it is written now and then, also while none comes: then `silent` is called as well."""
         while not waiting.ended:
             packet = waiting.poll(_PATIENCE)
             if packet is not None:
                 yield packet
+            else:
+                silent()
             self._now_and_then()
 
     def _now_and_then(self) -> None:
@@ -196,6 +200,7 @@ class _Saved:
             self._written = self._now
             with suppress(DivergedError):
                 self.session.adapted().save(self.out)
+                self._holds = True
             self.due = time.monotonic() + self.pause
 
     def at_end(self) -> None:

@@ -20,10 +20,13 @@ from contextlib import suppress
 from typing import Any
 
 from timesurf.errors import EventError, SettingError, TimesurfError
+from timesurf.io.camera import address
+from timesurf.live.checks import as_class, named
 from timesurf.live.session import Session
 
 _LONGEST = 200  # bytes of a line
 _MOST_WAITING = 1000  # lines
+_AT_ONCE = 20  # lines, at most, before the next packet: events and signals go on, however many come
 _DATAGRAM = 1 << 16  # bytes, at most
 _CHUNK = 1 << 12  # bytes read from a pipe at a time
 
@@ -44,6 +47,8 @@ class Teacher:
     ----------
     label : label or None
         Of the packets to come.
+    dropped : int
+        Lines that came faster than they could be obeyed, the oldest of a thousand that wait.
 
     Examples
     --------
@@ -61,23 +66,33 @@ class Teacher:
     def __init__(self, session: Session, lines: Iterable[str], report: Callable[[str], None]) -> None:
         self.session, self._report = session, report
         self.label: Any = None
-        self._waiting: deque[str] = deque(maxlen=_MOST_WAITING)
+        self.dropped = self._reported = 0
+        self._waiting: deque[str] = deque()
         threading.Thread(target=self._read, args=(lines,), daemon=True, name="timesurf teacher").start()
 
     def _read(self, lines: Iterable[str]) -> None:
-        self._waiting.extend(lines)
+        for line in lines:
+            self._waiting.append(line)
+            if len(self._waiting) > _MOST_WAITING:
+                self._waiting.popleft()
+                self.dropped += 1
 
     def apply(self) -> None:
-        """Obey all lines that have come since the last call."""
-        while self._waiting:
+        """Obey the lines that have come, the oldest twenty of them."""
+        for _ in range(min(len(self._waiting), _AT_ONCE)):
             self.obey(self._waiting.popleft())
+        if (dropped := self.dropped) > self._reported:
+            self._report(f"{dropped:,} lines were dropped: no more than {_MOST_WAITING:,} can wait.")
+            self._reported = dropped
 
     def between(self, packets: Iterable[Any]) -> Iterator[Any]:
-        """These packets; lines are obeyed before each, and after the last."""
+        """These packets; lines are obeyed before each, and after the last; how many are left is reported."""
         for packet in packets:
             self.apply()
             yield packet
         self.apply()
+        if left := len(self._waiting):
+            self._report(f"{left:,} lines were not obeyed: the stream has ended.")
 
     def obey(self, line: str) -> None:
         """Obey one line; what it says that is not possible is reported, and changes nothing."""
@@ -87,10 +102,9 @@ class Teacher:
             if verb == "label":
                 self.label = self._named(about) if about else None
             elif verb == "new" and about:
-                if about in map(str, self.session.network.classes.tolist()):
-                    raise SettingError(f"there is a class {about!r} already.")
-                self.session.add_class(about)
-                self.label = about
+                name = as_class(about, self._classes)
+                self.session.add_class(name)
+                self.label = name
             elif verb == "forget" and about:
                 self.session.forget(self._named(about))
                 self.label = None
@@ -107,24 +121,27 @@ class Teacher:
             self._report(f"label: {self.label}" if verb in ("label", "new") else line.strip())
 
     def _named(self, text: str) -> Any:
-        """The class that a text names."""
-        classes = self.session.network.classes.tolist()
-        for name in classes:
-            if str(name) == text:
-                return name
-        raise EventError(f"{text!r} is none of {', '.join(map(str, classes))}. 'new {text}' adds it.")
+        return named(text, self._classes, f" 'new {text}' adds it.")
+
+    @property
+    def _classes(self) -> list[Any]:
+        classes: list[Any] = self.session.network.classes.tolist()
+        return classes
 
 
 def lines_of(source: str) -> Iterator[str]:
     """Lines on standard input ("-"), or datagrams at udp://HOST:PORT, one line each."""
     if source == "-":
         return _standard_input()
-    host, _, port = source.removeprefix("udp://").rpartition(":")
-    if not source.startswith("udp://") or not host or not port.isdigit():
-        raise SettingError(f"commands come from - (standard input) or udp://HOST:PORT, not {source!r}.")
-    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        receiver.bind((host, int(port)))
+        if not source.startswith("udp://"):
+            raise EventError("it is no address.")
+        where = address(source)
+    except EventError as error:
+        raise SettingError(f"commands come from - (standard input) or udp://HOST:PORT, not {source!r}.") from error
+    receiver = socket.socket(socket.AF_INET6 if len(where) == 4 else socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        receiver.bind(where)
     except (OSError, OverflowError) as error:
         receiver.close()
         raise SettingError(f"{source} cannot be read: {error}.") from error
@@ -139,6 +156,8 @@ def _standard_input() -> Iterator[str]:
             *lines, rest = (rest + chunk).split(b"\n")
             rest = rest[:_LONGEST]
             yield from (line[:_LONGEST].decode(errors="replace") for line in lines)
+    if rest:  # a last line need not end
+        yield rest.decode(errors="replace")
 
 
 def _datagrams(receiver: socket.socket) -> Iterator[str]:
