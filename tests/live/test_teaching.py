@@ -276,6 +276,25 @@ def test_recent_events_are_those_of_a_short_window(network, data):
     assert session.adapted().parameters.same(given.adapted().parameters)
 
 
+def test_a_class_starts_from_events_that_came_one_by_one_as_from_a_packet(network, data):
+    whole, single = (Session(network, recent="1 s") for _ in range(2))
+    events = events_of(data[0])
+    whole.push(events)
+    for event in events.tolist():
+        one = dict(zip(events.dtype.names, event, strict=True))
+        single.push_one(one["x"], one["y"], 0, one["t"])
+    for session in (whole, single):
+        session.add_class("dog")
+    assert single.adapted().parameters.same(whole.adapted().parameters)
+
+
+def test_single_events_take_the_short_way_also_where_the_latest_are_held(network, data, monkeypatch):
+    session = Session(network, recent="1 s")
+    monkeypatch.setattr(session, "_pass", None)
+    session.push_one(1, 2, 0, 5)
+    assert session.events == 1
+
+
 def test_recent_events_of_another_clock_start_no_class(network, data):
     session, events = Session(network, recent="1 s", on_jump="restart", jump="1 s"), events_of(data[0])
     session.push(events_of(data[1], 10**8))

@@ -93,6 +93,24 @@ def test_no_more_recent_events_than_there_is_room_for(monkeypatch):
     assert latest(recent) == [7, 8, 9, 10, 11]
 
 
+def test_single_events_are_held_as_packets_are(monkeypatch):
+    assert teaching._MOST_NUMBERS == 1 << 12
+    monkeypatch.setattr(teaching, "_MOST_NUMBERS", 6)
+    recent = Recent(10)
+    for t in (1, 2, 3):  # two of them are a packet
+        recent.add_one((t, 1, t))
+    assert len(recent._packets) == 1
+    recent.add(rows([4, 5]))
+    recent.add_one((6, 1, 6))
+    assert latest(recent) == [1, 2, 3, 4, 5, 6]
+    recent.add_one((7, 1, 13))
+    assert latest(recent) == [3, 4, 5, 6, 13]
+    recent.add_one((8, 1, 14))
+    recent.clear()
+    with pytest.raises(EventError, match="show it first"):
+        latest(recent)
+
+
 def test_events_that_are_given_go_before_recent_ones():
     recent = Recent(10)
     recent.add(rows([1]))

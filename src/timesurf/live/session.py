@@ -169,7 +169,7 @@ class Session(Running):
             As by `push`, or if these are not as many integers of 64 bits.
 
         """
-        if self._number != UNLABELLED or self._recent.span:
+        if self._number != UNLABELLED:
             return self._unit_of(event)
         if self._one is None:
             self._bind()
@@ -182,6 +182,8 @@ class Session(Running):
         if unit == _REFUSED:  # the same way as a packet: to an error, or to a new stream
             self.events -= 1
             return self._unit_of(event)
+        if self._recent.span:
+            self._recent.add_one(event)
         return unit
 
     def _unit_of(self, event: tuple[int, ...]) -> int:

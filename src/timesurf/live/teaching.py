@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from typing import Any
 
@@ -18,6 +19,7 @@ from timesurf.network import Network
 
 Array = NDArray[Any]
 MOST_EVENTS = 1 << 20  # that `Recent` holds
+_MOST_NUMBERS = 1 << 12  # of single events, before they become a packet: that takes some 10 us
 
 
 class Marks:
@@ -78,11 +80,27 @@ class Recent:
     def __init__(self, span: float) -> None:
         self.span, self._events = span, 0
         self._packets: deque[Array] = deque()
+        self._ones, self._places = array("q"), 0  # single events, one after another; numbers of each
+
+    def add_one(self, event: tuple[int, ...]) -> None:
+        """Hold a single event: coordinates, polarity and time."""
+        self._ones.extend(event)
+        self._places = len(event)
+        if len(self._ones) >= _MOST_NUMBERS:
+            self._gather()
+
+    def _gather(self) -> None:
+        """Make a packet of the single events."""
+        if self._ones:
+            packet = np.array(self._ones).reshape(-1, self._places).T
+            self._ones = array("q")
+            self.add(packet)
 
     def add(self, packet: Array) -> None:
         """Hold a copy of a packet: rows of coordinates, polarities and times."""
         if packet.shape[1] == 0:
             return
+        self._gather()
         self._packets.append(packet[:, -MOST_EVENTS:].copy())
         self._events += self._packets[-1].shape[1]
         since = packet[-1, -1] - self.span
@@ -98,6 +116,7 @@ class Recent:
                     raise EventError(f"Class {label!r} starts from one recording, not {len(events):,}: choose one.")
                 (events,) = events.to_structured()
             return Recordings.from_structured([events], **about)
+        self._gather()
         if not self._packets:
             hold = "Session(recent='1 s') holds them" if not self.span else "show it first"
             raise EventError(f"There are no recent events to start class {label!r} from: give some, or {hold}.")
@@ -108,6 +127,7 @@ class Recent:
     def clear(self) -> None:
         """Hold none."""
         self._packets.clear()
+        self._ones = array("q")
         self._events = 0
 
 
