@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.random_networks import cases, temperatures
-from timesurf.engines import Options, reference
+from timesurf import Network, Recordings, Rule
+from timesurf.engines import Options, Parameters, pack, reference
 from timesurf.engines.cpu import compact, layout, yardstick
 from timesurf.engines.cpu import engine as cpu
 from timesurf.layers import Full, Tile, Window
@@ -148,6 +149,21 @@ def test_online_learning_in_float32_differs_only_in_rounding(small, case):
 def test_networks_of_small_layers_in_float32_differ_only_in_rounding(case):
     assume(compact.fits(case.stages))
     assert_same_as_reference_in_float32(case)
+
+
+@pytest.mark.parametrize("layers", [[Full(tau=1)], [Tile((1, 1), units=1, tau=1), Full(tau=1)]])
+def test_distances_of_small_layers_are_not_rounded_to_float32(layers):
+    """Squared distances of 4e-10 and 1e-10 are rounded away beside ||c||^2 = 1; the reference takes the closer unit."""
+    network = Network(layers, (1, 1), 1, [0, 1], seed=0)
+    network.parameters = Parameters()
+    for stage in network.stages:
+        rows = np.ones((stage.units, *stage.surface_shape))
+        rows[: len(rows) - 1] -= 2e-5
+        network.parameters = network.parameters.with_layer(rows - 1e-5)
+    batch = pack(Recordings([[0, 0], [0, 0]], t=[0, 9], field=(1, 1)))
+    for engine, options in ((reference, Options()), (cpu, Options(precision="float32"))):
+        found = engine.learn_online(network.stages, network.parameters.copy(), Rule(), batch, options)
+        assert found.votes.tolist() == [[0, 2]], engine
 
 
 @given(case=cases(most_layers=2, kinds=(Window, Full), several=False, windows=(3, 5, 7, 9, 11)))

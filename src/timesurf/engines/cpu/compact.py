@@ -44,15 +44,13 @@ from timesurf.engines.data import Array, Parameters
 from timesurf.rule import DOUBT
 
 _FIELDS: list[Any] = [
-    ("c", np.float32, (LANE, ENTRIES)),  # copies of the centroids, from which distances are computed
     ("ts", np.float32, (ENTRIES,)),  # the surface of the current event
     ("next", np.float32, (ENTRIES,)),  # of the first layer, that of the next event
     ("lanes", np.int32, (ENTRIES,)),  # 0, 1, 2, ...
     ("v", np.float64, (LANE, ENTRIES)),  # centroids
     ("thresholds", np.float64, (LANE,)),
-    ("squares", np.float64, (LANE,)),  # ||c||^2 of every unit
-    ("apart", np.float32, (LANE,)),  # squared distances of the current event
-    ("norms", np.float32, (LANE,)),  # ||c||^2 of every unit; NaN in lanes without one: never the closest
+    ("squares", np.float64, (LANE,)),  # ||c||^2 of every unit; NaN in lanes without one: never the closest
+    ("apart", np.float64, (LANE,)),  # squared distances of the current event
     ("free", np.float32, (LANE,)),  # 1 for every unit that may change
     ("ftv", np.float32, (LANE,)),  # at the place of the current event's output
     ("slope", np.float32),  # -log2(e) / tau
@@ -127,8 +125,7 @@ def begin(plan: Plan, parameters: Parameters) -> State:
     """These parameters, and an empty memory."""
     layers = zeros(len(plan.layers) * COMPACT.itemsize, np.uint8).view(COMPACT)
     table, begins, room = _tables(plan)
-    with np.errstate(over="ignore"):  # float32 may not hold centroids that have diverged
-        _fill(layers, plan, parameters, begins)
+    _fill(layers, plan, parameters, begins)
     places = plan.total.place0
     times = zeros(room + places * LANE, np.int64)
     times[:] = NEVER
@@ -141,10 +138,8 @@ def _fill(layers: Array, plan: Plan, parameters: Parameters, begins: list[int]) 
     for here, layer, learned, table0 in zip(layers, plan.layers, parameters, begins, strict=True):
         rows, units = learned.centroids.reshape(layer.units, -1), slice(layer.units)
         here["v"][units, : layer.entries] = rows
-        here["c"][:] = here["v"]
-        here["squares"][units] = np.einsum("ue,ue->u", rows, rows)
-        here["norms"][:], here["thresholds"][:] = np.nan, np.inf
-        here["norms"][units], here["thresholds"][units] = here["squares"][units], learned.thresholds
+        here["squares"][:], here["thresholds"][:] = np.nan, np.inf
+        here["squares"][units], here["thresholds"][units] = np.einsum("ue,ue->u", rows, rows), learned.thresholds
         here["free"][units] = ~learned.frozen
         here["learns"], here["limited"] = not learned.frozen.all(), np.isfinite(learned.thresholds).any()
         here["form"] = 1 + FORMS.index((layer.vectors, 4 if layer.units < 4 else LANE))
@@ -271,7 +266,7 @@ def weigh(layer, f, c, settings, layout):
     """Evidence of an output event for a class: log(share + DOUBT)."""
     closest, total, of_class = layer.apart[f], 0.0, 0.0
     for u in range(layer.units):
-        share = exp(-settings.temperature * np.float64(layer.apart[u] - closest))
+        share = exp(-settings.temperature * (layer.apart[u] - closest))
         total += share
         of_class += share if layout.voted[u] == c else 0.0
     return log(of_class / total + DOUBT)

@@ -95,7 +95,8 @@ def power(builder, x, width, number=None):
 
 def root(builder, x, width):
     """Square root of what is not below 0."""
-    return call(builder, "llvm.sqrt", [builder.select(builder.fcmp_ordered(">", x, zeros(width)), x, zeros(width))])
+    none = zeros(width, x.type.element)
+    return call(builder, "llvm.sqrt", [builder.select(builder.fcmp_ordered(">", x, none), x, none)])
 
 
 def lower(builder, one, other):
@@ -167,10 +168,11 @@ def sums_of_fours(builder, vectors):
 
 
 def call(builder, name, arguments):
-    """One of LLVM's functions of vectors of float32."""
+    """One of LLVM's functions of vectors of float32 or float64."""
     (kind,) = {argument.type for argument in arguments}
-    function = ir.FunctionType(kind, [kind] * len(arguments))
-    return builder.call(cgutils.get_or_insert_function(builder.module, function, f"{name}.v{kind.count}f32"), arguments)
+    function, bits = ir.FunctionType(kind, [kind] * len(arguments)), 32 if kind.element == F32 else 64
+    name = f"{name}.v{kind.count}f{bits}"
+    return builder.call(cgutils.get_or_insert_function(builder.module, function, name), arguments)
 
 
 def masked_load(builder, pointer, here, others):

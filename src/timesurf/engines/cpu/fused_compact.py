@@ -3,6 +3,9 @@
 A unit's entries lie side by side. Its products with the surface are a vector, and four or eight such vectors are summed
 together; the last of them is the surface's own, so that ||ts||^2 comes with the dot products.
 
+Surfaces are float32, distances float64: with distances in float32, some starts from which float64 learns the better of
+two solutions ended in the worse (`benchmarks/precision_fork.py`).
+
 Constants are read from the layer's record as everything else: compiled code that may lie anywhere in memory would
 need an instruction more for the address of each.
 """
@@ -48,9 +51,10 @@ class _Record:
         """A pointer to an entry of an array."""
         return self.builder.gep(self.at(name, number, skip), [place], inbounds=True)
 
-    def full(self, value, width):
+    def full(self, value, width, kind=F32):
         """A vector of one of NUMBERS."""
-        return emit.all(self.builder, self.load("numbers", F32, 4 * NUMBERS.index(value)), width)
+        number = self.load("numbers", F32, 4 * NUMBERS.index(value))
+        return emit.all(self.builder, number if kind == F32 else self.builder.fpext(number, kind), width)
 
     def is_lane(self, place, width, first=0):
         """Which of the lanes from `first` on this is."""
@@ -122,12 +126,12 @@ def see_above(typing_context, layer, context, begin, own, now):
             dot = _dots(builder, layer, [value for value, _ in surface], lanes)
             for j, (value, _) in enumerate(surface):
                 layer.store(value, "ts", 4 * j * VECTOR)
-            before = builder.load(layer.entry("ts", F32, own))
-            column = ir.Constant(ir.VectorType(F32, lanes), ir.Undefined)
+            before = builder.fpext(builder.load(layer.entry("ts", F32, own)), F64)
+            column = ir.Constant(ir.VectorType(F64, lanes), ir.Undefined)
             for n in range(lanes - 1):
-                entry = builder.load(layer.entry("c", F32, own, 4 * n * ENTRIES))
+                entry = builder.load(layer.entry("v", F64, own, 8 * n * ENTRIES))
                 column = builder.insert_element(column, entry, I32(n))
-            one = layer.load("numbers", F32, 4 * NUMBERS.index(1.0))
+            one = builder.fpext(layer.load("numbers", F32, 4 * NUMBERS.index(1.0)), F64)
             column = builder.insert_element(column, builder.fadd(before, one), I32(lanes - 1))
             for j, (value, mine) in enumerate(surface):
                 layer.store(builder.select(mine, layer.full(1.0, VECTOR), value), "ts", 4 * j * VECTOR)
@@ -138,7 +142,7 @@ def see_above(typing_context, layer, context, begin, own, now):
     return _FOUND(layer, context, types.intp, types.intp, context.dtype), build
 
 
-_FOUND = types.Tuple([types.intp, types.float32, types.float32])
+_FOUND = types.Tuple([types.intp, types.float64, types.float64])
 
 
 def _two_vectors(builder, layer):
@@ -158,23 +162,26 @@ def _surface(target, builder, layer, kind, context, begin, own, now, j):
 
 def _dots(builder, layer, values, lanes):
     """Dot products of a surface with all units and, in the last lane, with itself."""
+    wide = ir.VectorType(F64, VECTOR)
+    values = [builder.fpext(value, wide) for value in values]
     rows = [
-        [layer.load("c", ir.VectorType(F32, VECTOR), 4 * (n * ENTRIES + j * VECTOR)) for j in range(len(values))]
-        for n in range(lanes - 1)
+        [layer.load("v", wide, 8 * (n * ENTRIES + j * VECTOR)) for j in range(len(values))] for n in range(lanes - 1)
     ]
     return emit.sums_of(builder, [_products(builder, values, row) for row in [*rows, values]])
 
 
 def _closest(builder, layer, look):
     """The closest unit, its squared distance and ||ts||^2, by the dot products that `look(vectors, lanes)` returns."""
-    results = [cgutils.alloca_once(builder, number) for number in (layer.index, F32, F32)]
+    results = [cgutils.alloca_once(builder, number) for number in (layer.index, F64, F64)]
     with emit.cases(builder, layer.load("form", layer.index), len(FORMS)) as case:
         for number in case:
             vectors, lanes = FORMS[number - 1]
             dot = look(vectors, lanes)
-            norms = layer.load("norms", ir.VectorType(F32, lanes))
-            far = emit.multiply_add(builder, dot, layer.full(-2.0, lanes), norms)  # without ||ts||^2, which all have
-            low = emit.least(builder, emit.lower(builder, far, layer.full(float("inf"), lanes)))
+            squares = layer.load("squares", ir.VectorType(F64, lanes))
+            far = emit.multiply_add(
+                builder, dot, layer.full(-2.0, lanes, F64), squares
+            )  # less ||ts||^2
+            low = emit.least(builder, emit.lower(builder, far, layer.full(float("inf"), lanes, F64)))
             same = builder.bitcast(builder.fcmp_ordered("==", far, low), ir.IntType(lanes))
             some = builder.or_(builder.zext(same, layer.index), layer.index(1 << lanes))
             first = builder.and_(builder.cttz(some, ir.IntType(1)(1)), layer.index(lanes - 1))  # 0 where all are NaN
@@ -199,7 +206,7 @@ def _products(builder, one, other):
 
 @intrinsic
 def move_unit(typing_context, layer, unit, gain):
-    """C += gain (ts - c) of a unit, in float64; its copy in float32; and its norm."""
+    """C += gain (ts - c) of a unit, and its norm."""
 
     def build(target, builder, signature, arguments):
         record, unit, gain = arguments
@@ -213,31 +220,21 @@ def move_unit(typing_context, layer, unit, gain):
             return builder.fmul(*factors, flags=FUSED)
 
         left, square = builder.fsub(F64(1.0), gain), layer.load("square", F64)
-        norm, apart = layer.entry("squares", F64, unit), builder.load(layer.entry("apart", F32, unit))
-        old = builder.load(norm)
-        twice = builder.fsub(add(old, square), builder.fpext(apart, F64))  # 2 ts c
+        old, apart = (builder.load(layer.entry(name, F64, unit)) for name in ("squares", "apart"))
+        twice = builder.fsub(add(old, square), apart)  # 2 ts c
         more = product(gain, add(product(left, twice), product(gain, square)))
         new = add(product(product(left, left), old), more)
-        builder.store(new, norm)
-        norms = layer.load("norms", ir.VectorType(F32, LANE))
-        fresh = emit.all(builder, builder.fptrunc(new, F32), LANE)
-        layer.store(builder.select(layer.is_lane(unit, LANE), fresh, norms), "norms")  # whole, as it is loaded
+        squares, fresh = layer.load("squares", ir.VectorType(F64, LANE)), emit.all(builder, new, LANE)
+        layer.store(builder.select(layer.is_lane(unit, LANE), fresh, squares), "squares")  # whole, as it is loaded
         gains = emit.all(builder, gain, VECTOR)
         row = builder.mul(unit, index(ENTRIES))
 
         def approach(j):
-            here, there = (
-                builder.bitcast(
-                    builder.gep(layer.at(name, number, j * VECTOR * size), [row], inbounds=True),
-                    ir.VectorType(number, VECTOR).as_pointer(),
-                )
-                for name, number, size in (("v", F64, 8), ("c", F32, 4))
-            )
+            wide = ir.VectorType(F64, VECTOR)
+            here = builder.bitcast(layer.entry("v", F64, row, 8 * j * VECTOR), wide.as_pointer())
             was = builder.load(here, align=8)
-            ts = builder.fpext(layer.load("ts", ir.VectorType(F32, VECTOR), 4 * j * VECTOR), was.type)
-            now = emit.multiply_add(builder, builder.fsub(ts, was), gains, was)
-            builder.store(now, here, align=8)
-            builder.store(builder.fptrunc(now, ir.VectorType(F32, VECTOR)), there, align=4)
+            ts = builder.fpext(layer.load("ts", ir.VectorType(F32, VECTOR), 4 * j * VECTOR), wide)
+            builder.store(emit.multiply_add(builder, builder.fsub(ts, was), gains, was), here, align=8)
 
         approach(0)
         with builder.if_then(_two_vectors(builder, layer)):
@@ -256,16 +253,16 @@ def shift_all(typing_context, layer, fired, gain, compete, border):
         layer = _Record(builder, signature.args[0], record, fired.type)
         flag, wide = ir.IntType(1), ir.VectorType(F64, LANE)
         old = layer.load("thresholds", wide)
-        near = builder.fptrunc(old, ir.VectorType(F32, LANE))
-        dist = emit.root(builder, layer.load("apart", ir.VectorType(F32, LANE)), LANE)
+        dist = emit.root(builder, layer.load("apart", wide), LANE)
         rivals = emit.all(builder, builder.trunc(compete, flag), LANE)
         winner = layer.is_lane(fired, LANE)
-        moves = builder.or_(winner, builder.and_(rivals, builder.fcmp_ordered("<", dist, near)))
+        moves = builder.or_(winner, builder.and_(rivals, builder.fcmp_ordered("<", dist, old)))
         moves = builder.and_(
             moves, builder.fcmp_ordered(">", layer.load("free", ir.VectorType(F32, LANE)), emit.zeros(LANE))
         )
-        away = builder.select(builder.trunc(border, flag), builder.fsub(near, dist), dist)
-        x = builder.fmul(away, emit.all(builder, layer.load("width", F32), LANE))
+        away = builder.select(builder.trunc(border, flag), builder.fsub(old, dist), dist)
+        x = builder.fptrunc(away, ir.VectorType(F32, LANE))
+        x = builder.fmul(x, emit.all(builder, layer.load("width", F32), LANE))
         moves = builder.and_(moves, builder.fcmp_ordered(">", x, layer.full(NUMBERS[0], LANE)))
         by = builder.fmul(builder.fpext(layer.power(x), wide), emit.all(builder, gain, LANE))
         none = emit.zeros(LANE, F64)
