@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from timesurf.bench import limits, speed
+from timesurf.bench import limits, speed, workloads
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,14 @@ def test_every_network_and_job_is_measured(result):
     assert result["networks"]["nmnist"]["infer"]["share_of_peak"] > 0
 
 
+def test_networks_of_digits_run_on_recordings_that_are_given():
+    data = workloads.strokes(130, events=20)
+    found = [(name, len(some), len(some.t)) for name, _, some in speed._networks(data[:120])]
+    assert found[:3] == [("window", 120, 2400), ("nmnist", 120, 2400), ("deeper", 30, 600)]
+
+
 def test_sizes_grow_as_stated(result):
+    assert result["digits"] == "generated pen strokes"
     for name, rows in result["growth"].items():
         sizes = [row[name] for row in rows]
         assert sizes == sorted(set(sizes))

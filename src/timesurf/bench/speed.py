@@ -28,11 +28,16 @@ from timesurf.results import machine
 JOBS = ("infer", "batch", "online", "online32")  # the last: online learning with precision="float32"
 
 
-def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+def run(
+    *, digits: Recordings | None = None, quick: bool = False, progress: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
     """Measure all networks and jobs.
 
     Parameters
     ----------
+    digits : Recordings, optional
+        Of one polarity, with labels from 0 to 9, for the networks of digits: the first 120 of them. By default
+        generated pen strokes.
     quick : bool
         Use less data and fewer repeats.
     progress : callable
@@ -49,9 +54,12 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     progress("multiply-add peak")
     peak = multiply_add_peak(seconds)
     result: dict[str, Any] = {"machine": about, "multiply_adds_per_s": peak, "networks": {}, "growth": {}}
-    for name, network, data in _networks(*((2, 100) if quick else (120, 4050))):
+    recordings, events = (2, 100) if quick else (120, 4050)
+    data = workloads.strokes(recordings, events=events) if digits is None else digits[:recordings]
+    result["digits"] = "generated pen strokes" if digits is None else "recordings"
+    for name, network, some in _networks(data):
         progress(name)
-        result["networks"][name] = _measure(network, data, about["cores"], seconds, peak)
+        result["networks"][name] = _measure(network, some, about["cores"], seconds, peak)
     for name, rows in _growth(quick):
         progress(f"growth with {name}")
         result["growth"][name] = [
@@ -119,13 +127,12 @@ def _per_second(call: Callable[[], Any], seconds: float) -> float:
     return 1 / best
 
 
-def _networks(recordings: int, events: int) -> Iterator[tuple[str, Network, Recordings]]:
-    data = workloads.strokes(recordings, events=events)
+def _networks(data: Recordings) -> Iterator[tuple[str, Network, Recordings]]:
     alone = workloads.NMNIST[:1]  # every unit a class of its own, so that nothing else has to be computed
     yield "window", Network(alone, data.field, data.polarities, range(32)).start(data[:20]), data
     yield "nmnist", workloads.started(workloads.NMNIST, data), data
-    yield "deeper", workloads.started(workloads.DEEPER, data), data[: max(1, recordings // 4)]
-    words = sentences.make(recordings)
+    yield "deeper", workloads.started(workloads.DEEPER, data), data[: max(1, len(data) // 4)]
+    words = sentences.make(len(data))
     yield "sentences", workloads.started(SENTENCES.layers, words), words
 
 

@@ -21,6 +21,15 @@ def bench_speed(
     check: Annotated[
         bool, typer.Option("--check", help="Fail with exit code 1 if a ratio is below what is asked for (CPU only).")
     ] = False,
+    npz: Annotated[
+        Path | None,
+        typer.Option(
+            "--npz",
+            help="N-MNIST as .npz, for the networks of digits; default: generated pen strokes (CPU only).",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
     engine: Engine = "cpu",
     plot: Annotated[
         Path | None, typer.Option(help="Draw the cost per event by size of the network into this file.", dir_okay=False)
@@ -37,14 +46,18 @@ def bench_speed(
     if engine == "cuda":
         if check:
             raise SettingError("--check compares with limits for the CPU: leave out --engine cuda.")
+        if npz:
+            raise SettingError("--npz is measured on the CPU: leave out --engine cuda.")
         _on_gpu(quick, json_file)
         return
     from timesurf import plots
     from timesurf.bench import limits, speed
+    from timesurf.datasets import nmnist
 
     check_writable(plot)
+    digits = nmnist.prepared(nmnist.read(npz)) if npz else None
     with console.status("Measuring ...") as status:
-        result = speed.run(quick=quick, progress=lambda what: status.update(f"Measuring {what} ..."))
+        result = speed.run(digits=digits, quick=quick, progress=lambda what: status.update(f"Measuring {what} ..."))
     console.print(_speed_table(result))
     for name, rows in result["growth"].items():
         cells = "   ".join(f"{row[name]:,}: {row['infer_ns']:.0f}" for row in rows)
