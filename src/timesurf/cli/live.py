@@ -17,7 +17,7 @@ from rich.text import Text
 
 from timesurf.cli.app import Json, Model, Seed, app, bench, check_writable, console, one_of, say_next, write_json
 from timesurf.cli.data import load
-from timesurf.cli.preparing import fitted, for_stream, prepares
+from timesurf.cli.preparing import fitted, for_stream, opened, prepares
 from timesurf.cli.using import Decide, Sure
 from timesurf.cli.view import View
 from timesurf.cli.wording import count
@@ -257,9 +257,13 @@ def _packets(source: str, network: Any, refuse: Any, given: dict[str, Any]) -> t
         raise EventError(
             f"{source} has events with x and y; the network has a field of {len(network.field)} dimensions."
         )
-    preparation = for_stream(network, given)
-    sensor = given.get("field") or network.preparation.field
-    return camera.packets(source, field=sensor, refuse=refuse), preparation and preparation.stream()
+    if source == "-" or source.startswith("udp:"):
+        preparation = for_stream(network, given)  # refuses before anything listens
+        packets: Any = camera.packets(source, refuse=refuse)
+    else:
+        file = opened(source, network, given)
+        packets, preparation = file.packets, for_stream(network, given, file, source)
+    return packets, preparation and preparation.stream()
 
 
 @bench.command("latency")

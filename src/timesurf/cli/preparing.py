@@ -6,16 +6,22 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Annotated, Any
+from operator import gt
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from timesurf.cli.app import console, one_of
 from timesurf.cli.options import extended
 from timesurf.cli.wording import count
 from timesurf.errors import SettingError
-from timesurf.events import Recordings
+from timesurf.events import Recordings, axis_name
 from timesurf.transforms.preparation import Preparation
+
+if TYPE_CHECKING:
+    from timesurf.io.formats import Opened
 
 _PANEL = "Preparation of events (kept in the model, and repeated wherever it is used)"
 _SIZE = r"\d+(?:x\d+)*"
@@ -185,15 +191,55 @@ def _trained_on(network: Any, given: dict[str, Any]) -> tuple[int, ...] | None:
     return known if fits else None
 
 
-def for_stream(network: Any, given: dict[str, Any]) -> Preparation | None:
-    """What the packets of a stream go through; None: nothing."""
-    preparation = changed(network.preparation, given)
+def opened(source: str, network: Any, given: dict[str, Any]) -> Opened:
+    """A file to be read packet by packet, with the field that `fitted` would take it to have, as far as it matters.
+
+    Only where options crop or downsample, and neither they nor the file state a size, is the file read for its size.
+    """
+    from timesurf.io import formats
+
+    path, asked = Path(source), formats.Asked(field=given.get("field") or network.preparation.field)
+    file = formats.opened(path, asked)
+    if file.field is None and "field" not in given and {"crop", "downsample"} & given.keys():
+        names = [axis_name(d) for d in range(file.places)]
+        farthest = np.zeros((len(names), 1), np.int64)
+        for packet in file.packets:
+            farthest = np.maximum(farthest, [[packet[name].max()] for name in names])
+        with sized(network, given):
+            field = formats.measured(source, list(farthest))
+        file = formats.opened(path, asked)._replace(field=field)
+    return file
+
+
+def for_stream(
+    network: Any, given: dict[str, Any], file: Opened | None = None, what: str = "The stream"
+) -> Preparation | None:
+    """What the packets of a stream go through; None: nothing. What cannot lead to the network's field is refused."""
+    if file is not None and file.places != len(network.field):
+        raise SettingError(
+            f"{what} has events of {count(file.places, 'coordinate')}; the network takes a field of "
+            f"{_sized(network.field)}."
+        )
+    preparation, stated = changed(network.preparation, given), given.get("field") or (file and file.field)
     if not preparation.changes:
+        if stated and (len(stated) != len(network.field) or any(map(gt, stated, network.field))):
+            raise SettingError(
+                f"{what} has {_sized(stated)} pixels; the network takes {_sized(network.field)}. --crop and "
+                f"--downsample fit one to the other.{_whole_sensor(stated, network.field)}"
+            )
         return None
-    sensor = _trained_on(network, given) or preparation.sensor(network.field)
-    preparation = replace(preparation, field=sensor)
+    if not given and stated == network.field != preparation.field is not None:
+        console.print(f"{what} has the network's field and is assumed to be prepared already.", highlight=False)
+        return None
+    sensor = (
+        _part_of(preparation.field, stated)
+        if stated
+        else _trained_on(network, given) or preparation.sensor(network.field)
+    )
     two = preparation.polarity != "both" or network.polarities > 1
-    return replace(preparation, polarities=preparation.polarities or (2 if two else 1))
+    preparation = preparation.on(sensor, preparation.polarities or (2 if two else 1))
+    _check_field(preparation, network, what, given)
+    return preparation
 
 
 def changed(preparation: Preparation, given: dict[str, Any]) -> Preparation:
@@ -207,10 +253,13 @@ def changed(preparation: Preparation, given: dict[str, Any]) -> Preparation:
 
 def _sensor(recordings: Recordings, preparation: Preparation) -> tuple[tuple[int, ...], int]:
     """Size and polarities of the sensor: as given, else as the recordings have them."""
-    given, found = preparation.field, recordings.field
-    if given and len(given) == len(found) and all(a <= b for a, b in zip(found, given, strict=True)):
-        found = given
-    return found, max(preparation.polarities or 0, recordings.polarities)
+    return _part_of(preparation.field, recordings.field), max(preparation.polarities or 0, recordings.polarities)
+
+
+def _part_of(sensor: tuple[int, ...] | None, found: tuple[int, ...]) -> tuple[int, ...]:
+    """The size of a known sensor that events may lie on, else the size that they have themselves."""
+    holds = sensor is not None and len(sensor) == len(found) and not any(map(gt, found, sensor))
+    return sensor if sensor is not None and holds else found
 
 
 def _field(recordings: Recordings) -> str:
