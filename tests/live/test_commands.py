@@ -6,9 +6,11 @@ import time
 import pytest
 
 from tests.live.test_teaching import data, events_of, network  # noqa: F401
-from timesurf import SettingError
+from timesurf import Network, Rule, SettingError
+from timesurf.bench import workloads
 from timesurf.live import commands
 from timesurf.live.commands import Teacher, lines_of
+from timesurf.live.rehearsal import Rehearsal, rule_to_teach
 from timesurf.live.session import Session
 
 
@@ -132,6 +134,87 @@ def test_no_more_than_twenty_lines_are_obeyed_before_a_packet_and_those_left_are
     obeyed = [len(teacher.said) for _ in many.between([None, None])]
     assert obeyed == [20, 40]
     assert teacher.said[60:] == ["10 lines were not obeyed: the stream has ended."]
+
+
+@pytest.fixture
+def rehearsing(network, data):  # noqa: F811
+    session, said = Session(network, recent="1 s"), []
+    made = Teacher(session, [], said.append, Rehearsal(data[[0, 1, 2]]))
+    made.said = said
+    return made
+
+
+def learned_from(network, *recordings):  # noqa: F811
+    offline = network.twin(network.snapshot())
+    for one in recordings:
+        offline.partial_fit(one)
+    return offline.parameters
+
+
+def test_others_are_rehearsed_where_a_lesson_ends_and_undone_with_it(rehearsing, network, data):  # noqa: F811
+    session = rehearsing.session
+    rehearsing.obey("label 1")
+    session.push(events_of(data[1]), rehearsing.label)
+    rehearsing.obey("label 1")  # the same lesson
+    assert session.adapted().parameters.same(learned_from(network, data[1]))
+    rehearsing.obey("label 2")
+    first = learned_from(network, data[1], data[0], data[2])
+    assert session.adapted().parameters.same(first)
+    rehearsing.obey("label")  # nothing was shown
+    assert session.adapted().parameters.same(first)
+    rehearsing.obey("label 2")
+    session.push(events_of(data[2], 10**6), rehearsing.label)
+    rehearsing.obey("label")
+    assert session.adapted().parameters.same(
+        learned_from(network, data[1], data[0], data[2], data[2], data[0], data[1])
+    )
+    rehearsing.obey("undo")
+    assert session.adapted().parameters.same(first)
+    rehearsing.obey("undo")
+    assert session.adapted().parameters.same(network.parameters)
+
+
+@pytest.mark.parametrize("line", ["new dog", "forget 4", "label"])
+def test_every_end_of_a_lesson_is_rehearsed(rehearsing, network, data, line):  # noqa: F811
+    rehearsing.obey("label 1")
+    rehearsing.session.push(events_of(data[1]), rehearsing.label)
+    rehearsing.obey(line)
+    assert len(rehearsing.session.adapted().history) == len(network.history) + 3
+
+
+@pytest.mark.parametrize("line", ["new 1", "forget cat", "undo 7", "label cat"])
+def test_what_is_not_possible_ends_no_lesson(rehearsing, network, data, line):  # noqa: F811
+    rehearsing.obey("label 1")
+    rehearsing.session.push(events_of(data[1]), rehearsing.label)
+    rehearsing.obey(line)
+    assert rehearsing.label == 1
+    assert rehearsing.session.adapted().parameters.same(learned_from(network, data[1]))
+
+
+def test_the_last_lesson_is_rehearsed_at_the_end(rehearsing, network, data):  # noqa: F811
+    rehearsing.obey("label 1")
+    for packet in rehearsing.between([events_of(data[1])]):
+        rehearsing.session.push(packet, rehearsing.label)
+    learned = rehearsing.session.adapted().parameters
+    assert learned.same(learned_from(network, data[1], data[0], data[2]))
+
+
+def test_a_rehearsal_on_another_field_shows_nothing(network):  # noqa: F811
+    other, session = workloads.strokes(2, events=30, field=(9, 9)), Session(network)
+    session.forget(5)
+    Rehearsal(other).after(session, 4, 0)
+    assert len(session.adapted().history) == len(network.history)
+
+
+def test_the_rule_is_ten_times_as_fast_only_where_the_delta_rule_is_rehearsed(network):  # noqa: F811
+    delta = Network(network.layers, network.field, network.polarities, network.classes, rule=Rule(last="delta"))
+    assert rule_to_teach(delta, rehearsed=True) == delta.rule.scaled(10)
+    assert rule_to_teach(delta, rehearsed=False) == delta.rule
+    assert rule_to_teach(network, rehearsed=True) == network.rule
+    assert rule_to_teach(network, rehearsed=False, pace=3) == network.rule.scaled(3)
+    for wrong in (0, -1, float("inf"), float("nan")):
+        with pytest.raises(SettingError, match="above 0"):
+            rule_to_teach(network, rehearsed=True, pace=wrong)
 
 
 def test_a_flood_of_lines_starves_nothing(teacher):

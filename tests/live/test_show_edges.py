@@ -267,8 +267,12 @@ def test_what_was_taught_is_rehearsed_in_turn_and_undone(network, data, clock): 
     assert (show.session.events, show.learned) == (300, True)
     version = show.view.version
     show.teach(None)
-    assert (show.label, show.session.events, show._turn) == (None, 900, 1)  # one of class 0, one of class 2
-    assert show.session.changes == 3
+    assert (show.label, show.session.events, show.rehearsal.turn) == (None, 300, 1)  # those rehearsed are not counted
+    assert show.session.changes == 1
+    offline = network.twin(network.snapshot())
+    for r in (1, 0, 2):
+        offline.partial_fit(data[r])
+    assert show.session.adapted().parameters.same(offline.parameters)
     assert show.view.version != version
     assert not show.session.adapted().parameters.same(before)
     assert len(show.session.adapted().history) == len(network.history) + 3
@@ -278,7 +282,8 @@ def test_what_was_taught_is_rehearsed_in_turn_and_undone(network, data, clock): 
     with pytest.raises(EventError, match="nothing to undo"):
         show.undo()
     show.teach(2)
-    show.undo()  # nothing was shown, but others were rehearsed
+    show.undo()  # nothing was shown, and so nothing rehearsed
+    assert (show.session.changes, show.rehearsal.turn) == (0, 1)
     assert show.session.adapted().parameters.same(before)
     with pytest.raises(EventError, match="'cat' is none"):
         show.teach("cat")

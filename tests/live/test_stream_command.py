@@ -17,6 +17,8 @@ import pytest
 from timesurf import Network
 from timesurf.bench import workloads
 from timesurf.cli.live import _Saved
+from timesurf.io import npz
+from timesurf.live import commands
 from timesurf.live.session import Session
 
 WIRE = np.dtype([("t", "<i8"), ("x", "<u2"), ("y", "<u2"), ("on", "u1")])
@@ -290,6 +292,32 @@ def test_commands_are_obeyed_while_no_event_comes(model, tmp_path):
         code, said, result = stream.end(signal.SIGINT)
     assert (code, result["events"]) == (0, 0), said
     assert Network.load(stream.out).classes.tolist() == [0, 2, 3]
+
+
+def test_other_classes_are_rehearsed_after_a_lesson_and_at_the_end(model, tmp_path):
+    npz.write(tmp_path / "old.npz", workloads.strokes(4, events=300, field=(8, 8))[[0, 1, 2]])
+    options = "--teach", "-", "--rehearse", tmp_path / "old.npz", "--teach-rate", "2", "--save-every", "1 h"
+    with listening(model, tmp_path, *map(str, options)) as stream:
+        clock = iter(range(10, 10**9, 100))
+        for line in ("label 2", "label 1"):
+            stream.process.stdin.write(line.encode() + b"\n")
+            stream.process.stdin.flush()
+            stream.wait_for(line.replace(" ", ": "), lambda: stream.send(datagram(next(clock))))
+            stream.send(datagram(next(clock)))
+        stream.wait_until(lambda: stream.send(datagram(next(clock))) or True)
+        code, said, result = stream.end(signal.SIGINT)
+    assert code == 0, said
+    learned = [entry for entry in Network.load(stream.out).history if entry["recordings"] == 1]
+    assert len(learned) >= 2 * 3  # two lessons, after each two others
+    assert result["events"] < 300  # those of the stream
+
+
+def test_without_a_place_for_it_a_line_says_that_nothing_taught_is_kept(model, timesurf, tmp_path, monkeypatch):
+    npz.write(tmp_path / "two.npz", workloads.strokes(2, events=30, field=(8, 8)))
+    monkeypatch.setattr(commands, "_standard_input", lambda: iter(()))
+    words = "stream", model, "--from", tmp_path / "two.npz", "--teach", "-"
+    assert "lost at the end" in timesurf(*words)[1]
+    assert "lost at the end" not in timesurf(*words, "--out", tmp_path / "o.tsf")[1]
 
 
 def test_lines_on_standard_input_teach_while_events_flow_and_the_model_is_saved(model, tmp_path):

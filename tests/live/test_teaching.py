@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.live.test_session import bounds
 from tests.random_networks import cases
-from timesurf import EventError, Network, SettingError
+from timesurf import EventError, Network, Recordings, SettingError
 from timesurf.bench import workloads
 from timesurf.live.session import Session
 
@@ -274,6 +274,51 @@ def test_recent_events_are_those_of_a_short_window(network, data):
     given.add_class("dog", late)
     session.add_class("dog")
     assert session.adapted().parameters.same(given.adapted().parameters)
+
+
+@PRECISIONS
+def test_what_is_rehearsed_is_learned_as_by_partial_fit_and_is_not_of_the_stream(network, data, precision):
+    network = in_precision(network, precision)
+    offline, session, other = network.twin(network.snapshot()), Session(network, recent="1 s"), Session(network)
+    for one in (session, other):
+        one.push(events_of(data[0], 10**6), label=2)
+    session.rehearse(data[1], 1)
+    session.rehearse(data[3], 3)
+    about = session.events, session.first, session.latest, session.kept.tolist(), session.changes
+    assert about == (other.events, other.first, other.latest, other.kept.tolist(), other.changes)
+    session.push(events_of(data[2], 2 * 10**6))
+    for r, label in ((0, 2), (1, 1), (3, 3)):
+        offline.partial_fit(data[r].with_labels([label]))
+    learned = session.adapted()
+    assert learned.parameters.same(offline.parameters)
+    assert learned.history == offline.history
+    with pytest.raises(EventError, match="comes before"):
+        session.push(events_of(data[2]))
+    session.add_class("dog")  # from what the stream has shown
+    extend(offline, data[2], "dog", [0])
+    assert session.adapted().parameters.same(offline.parameters)
+    session.undo(2)
+    assert session.adapted().parameters.same(network.parameters)
+    assert session.changes == 0
+
+
+def test_what_is_rehearsed_first_is_a_change_and_what_is_refused_is_none(network, data):
+    session = Session(network)
+    for wrong, label, why in ((data[:2], 1, "not 2"), (data[0], "cat", "is none of"), (data[0], None, "is none of")):
+        with pytest.raises(EventError, match=why):
+            session.rehearse(wrong, label)
+    late = Recordings(data[0].coords, data[0].t.astype(np.int64) * 10**9, None, [0, 300], field=(8, 8), polarities=1)
+    with pytest.raises(EventError, match="jump"):
+        session.rehearse(late, 1)
+    assert (session.changes, session.events, session.first) == (0, 0, -1)
+    assert session.adapted().parameters.same(network.parameters)
+    session.rehearse(data[0], 1)
+    assert session.changes == 1
+    assert not session.adapted().parameters.same(network.parameters)
+    session.undo()
+    assert session.adapted().parameters.same(network.parameters)
+    session.push(events_of(data[1]))
+    assert session.first == data[1].t[0]
 
 
 def test_a_class_starts_from_events_that_came_one_by_one_as_from_a_packet(network, data):

@@ -50,6 +50,17 @@ def stream(
             help="Where commands come from, - (standard input) or udp://HOST:PORT: label NAME, new NAME, undo."
         ),
     ] = None,
+    teach_rate: Annotated[
+        float | None,
+        typer.Option(
+            help="Factor of the rates of the model's rule while it is taught; default: 10 for the delta rule with "
+            "--rehearse, else 1."
+        ),
+    ] = None,
+    rehearse: Annotated[
+        str | None,
+        typer.Option(help="Labelled recordings of what the model knows: one per class is shown after each lesson."),
+    ] = None,
     save_every: Annotated[str, typer.Option(help="How often to save what was learned so far to --out.")] = "60 s",
     if_behind: Annotated[
         str | None,
@@ -96,7 +107,8 @@ def stream(
     was learned is saved now and then, and with the figures however the stream ends.
 
     With --teach, a line such as "label 9" says what the events show from then on: the model learns from them. "label"
-    ends that, "new dog" adds a class from the events of the last second, "undo" goes back.
+    ends that, "new dog" adds a class from the events of the last second, "undo" goes back. A model that is taught one
+    class alone forgets others: give recordings of them to --rehearse, such as those that it was trained on.
 
     Example: timesurf stream digits.tsf --from recording.aedat4 --vote-tau "50 ms"
     """
@@ -105,6 +117,7 @@ def stream(
     from timesurf.live.commands import Teacher, lines_of
     from timesurf.live.intake import Refusals, decisions
     from timesurf.live.log import Log
+    from timesurf.live.rehearsal import rule_to_teach
     from timesurf.live.session import Session
     from timesurf.live.watch import Watch
     from timesurf.network import Network
@@ -116,14 +129,18 @@ def stream(
         raise SettingError(f"--on-drift {on_drift}: it is one of {', '.join(_ON_DRIFT)}.")
     if teach == source == "-":
         raise SettingError("Standard input has the events: take commands from udp://HOST:PORT.")
+    if teach is None and (rehearse, teach_rate) != (None, None):
+        raise SettingError("--rehearse and --teach-rate are for teaching: say with --teach where commands come from.")
     pause, commands = microseconds(save_every, "save_every") / 1e6, lines_of(teach) if teach else iter(())
     network, refusals = Network.load(model), Refusals(_occasional_line())
     times = {"vote_tau": vote_tau, "jump": jump}
     how: dict[str, Any] = {name: None if value == "never" else value for name, value in times.items()}
     recent = "1 s" if teach else None
     decides: Any = {"decide": decide, "sure": sure, "on_jump": on_jump}
-    session = Session(network, adapt=adapt, **how, **decides, recent=recent)
-    teacher = Teacher(session, commands, lambda text: console.print(Text(text)))
+    rehearsal = None if rehearse is None else _rehearsal(rehearse, network, given)
+    rule = rule_to_teach(network, rehearsed=rehearsal is not None, pace=teach_rate)
+    session = Session(network, adapt=adapt, teach=rule, **how, **decides, recent=recent)
+    teacher = Teacher(session, commands, lambda text: console.print(Text(text)), rehearsal)
     packets, prepare = _packets(source, network, refusals.add, given)
     played = paced(packets, speed) if speed and not isinstance(packets, Datagrams) else packets
     # datagrams that are not read at once are lost as well, and not always counted
@@ -165,6 +182,17 @@ def stream(
     if saved.wanted:
         say_next(f"timesurf evaluate {out} DATA", "what learning did to it")
     say_next(f"timesurf live {model} --from {source}", "see it in the browser, and teach it")
+
+
+def _rehearsal(what: str, network: Any, given: dict[str, Any]) -> Any:
+    """Recordings to rehearse, of classes that the network has."""
+    from timesurf.live.rehearsal import Rehearsal
+
+    recordings = fitted(load(what, given=given, network=network), network, given, what)
+    if not set(map(str, recordings.classes)) & set(map(str, network.classes)):
+        names = ", ".join(map(str, network.classes.tolist()))
+        raise SettingError(f"{what} has no recordings with a label of this model ({names}): nothing can be rehearsed.")
+    return Rehearsal(recordings)
 
 
 class _Saved:

@@ -114,7 +114,7 @@ def why_not(packet: Array, row: int, event: int, sizes: Array, latest: int, jump
     )
 
 
-def rule_to_teach(teach: Any, network: Network) -> Rule:
+def rule_of_labels(teach: Any, network: Network) -> Rule:
     """The rule that packets with a label are learned by; None: the network's own."""
     if teach is None:
         return network.rule

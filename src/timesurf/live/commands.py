@@ -21,7 +21,8 @@ from typing import Any
 
 from timesurf.errors import EventError, SettingError, TimesurfError
 from timesurf.io.camera import address
-from timesurf.live.checks import as_class, named
+from timesurf.live.checks import as_class, check_new, named
+from timesurf.live.rehearsal import Rehearsal
 from timesurf.live.session import Session
 
 _LONGEST = 200  # bytes of a line
@@ -42,6 +43,8 @@ class Teacher:
         Read in a separate thread, until they end.
     report : callable
         Called with a sentence about each line, by the thread that calls `apply`.
+    rehearsal : Rehearsal, optional
+        What is shown to the session after each lesson: where the label changes, and at the end.
 
     Attributes
     ----------
@@ -63,9 +66,16 @@ class Teacher:
 
     """
 
-    def __init__(self, session: Session, lines: Iterable[str], report: Callable[[str], None]) -> None:
-        self.session, self._report = session, report
+    def __init__(
+        self,
+        session: Session,
+        lines: Iterable[str],
+        report: Callable[[str], None],
+        rehearsal: Rehearsal | None = None,
+    ) -> None:
+        self.session, self._report, self._rehearsal = session, report, rehearsal
         self.label: Any = None
+        self._before = session.changes  # those before the present lesson
         self.dropped = self._reported = 0
         self._waiting: deque[str] = deque()
         threading.Thread(target=self._read, args=(lines,), daemon=True, name="timesurf teacher").start()
@@ -93,6 +103,8 @@ class Teacher:
         self.apply()
         if left := len(self._waiting):
             self._report(f"{left:,} lines were not obeyed: the stream has ended.")
+        if self._rehearsal is not None and self.label is not None:
+            self.obey("label")  # the last lesson is one as well
 
     def obey(self, line: str) -> None:
         """Obey one line; what it says that is not possible is reported, and changes nothing."""
@@ -100,17 +112,20 @@ class Teacher:
         about = about.strip()
         try:
             if verb == "label":
-                self.label = self._named(about) if about else None
+                self._turn_to(self._named(about) if about else None)
             elif verb == "new" and about:
-                name = as_class(about, self._classes)
+                name = check_new(as_class(about, self._classes), self._classes)
+                self._rehearse()
                 self.session.add_class(name)
-                self.label = name
+                self._begin(name)
             elif verb == "forget" and about:
-                self.session.forget(self._named(about))
-                self.label = None
+                name = self._named(about)
+                self._rehearse()
+                self.session.forget(name)
+                self._begin(None)
             elif verb == "undo":
                 self.session.undo(int(about or 1))
-                self.label = None
+                self._begin(None)
             elif line.strip():
                 raise SettingError("commands are label, label NAME, new NAME, forget NAME, undo and undo NUMBER.")
             else:
@@ -119,6 +134,24 @@ class Teacher:
             self._report(f"{verb}: {error}")
         else:
             self._report(f"label: {self.label}" if verb in ("label", "new") else line.strip())
+
+    def _turn_to(self, label: Any) -> None:
+        """End a lesson and begin another, or none."""
+        if label == self.label:
+            return
+        try:
+            self._rehearse()
+        finally:
+            self._begin(label)
+
+    def _begin(self, label: Any) -> None:
+        self.label, self._before = label, self.session.changes
+
+    def _rehearse(self) -> None:
+        """Show old recordings after a lesson, if there was one."""
+        if self._rehearsal is not None and self.label is not None:
+            self._rehearsal.after(self.session, self.label, self._before)
+            self._before = self.session.changes
 
     def _named(self, text: str) -> Any:
         return named(text, self._classes, f" 'new {text}' adds it.")

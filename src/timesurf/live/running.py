@@ -18,7 +18,7 @@ from timesurf.engines.cpu.precision import online_kernel
 from timesurf.engines.data import Parameters
 from timesurf.errors import EventError, SettingError
 from timesurf.events import LATEST, axis_name
-from timesurf.live.checks import how_to_decide, rule_to_teach, why_not
+from timesurf.live.checks import how_to_decide, rule_of_labels, why_not
 from timesurf.live.decision import Decision, Sure
 from timesurf.live.teaching import Marks, Recent, figures
 from timesurf.network import Network
@@ -56,7 +56,7 @@ class Running:
         self.on_jump, self.adapts = on_jump, bool(adapt)
         self._jump = LATEST if jump is None else int(min(max(microseconds(jump, "jump"), 1), LATEST))
         self._adapting = adapt if isinstance(adapt, Rule) else network.rule.for_adapting()
-        self._teaching = rule_to_teach(teach, network)
+        self._teaching = rule_of_labels(teach, network)
         self._forget = 0.0 if vote_tau is None else -1.0 / time_constant(vote_tau, "vote_tau")
         self._by, self._level = how_to_decide(network, decide, sure)
         self._sizes = np.array([*network.field, network.polarities])

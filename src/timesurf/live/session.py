@@ -23,7 +23,8 @@ from timesurf.learning.divergence import check_sane
 from timesurf.learning.start import Starting
 from timesurf.live.checks import check_new, check_numbers, check_type
 from timesurf.live.decision import Decision
-from timesurf.live.running import UNLABELLED, Running
+from timesurf.live.running import NEW, UNLABELLED, Running
+from timesurf.live.teaching import Marks, Recent
 from timesurf.network import Network
 
 Array = NDArray[Any]
@@ -252,6 +253,43 @@ class Session(Running):
             for new, old in zip(grown.parameters, learned.parameters, strict=True):
                 new.frozen[: len(old.frozen)] = old.frozen
         self._change(grown, learned)
+
+    def rehearse(self, recording: Recordings, label: Any) -> None:
+        """Learn from a recording that is not of the stream, such as an old one of another class.
+
+        The present recording of the stream ends, as by `cut`; times, counts and the events held for `add_class` are
+        those of the stream alone. This is no change of its own: `undo` takes it back with the change before it.
+
+        Parameters
+        ----------
+        recording : Recordings
+            One recording, on the network's field; its times need not follow those of the stream.
+        label : label
+            What it shows.
+
+        Raises
+        ------
+        EventError
+            If it is not one valid recording, or the label is none of the classes.
+
+        """
+        self._class_number(label)
+        if len(recording) != 1:
+            raise EventError(f"One recording is rehearsed at a time, not {len(recording):,}.")
+        before = learned = self._end()
+        network, latest, began, marks, recent = self.network, self.latest, self._began, self._marks, self._recent
+        events, kept = self.events, self._kept.copy()
+        self._marks, self._recent = Marks(0), Recent(0)
+        self._begin(learned, np.full(3, -1, np.int64), NEW)
+        try:
+            self.take(recording.coords, recording.t, recording.p if network.polarities > 1 else None, label)
+            learned = self._end()
+            if not marks.count:
+                marks.add(network, before)
+        finally:
+            self._marks, self._recent, self._began = marks, recent, began
+            self.events, self._kept, self._clock = events, kept, np.array([-1, latest, -1])
+            self._restart(learned)
 
     def forget(self, name: Any) -> None:
         """Remove a class and its units."""

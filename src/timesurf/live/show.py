@@ -22,6 +22,7 @@ from timesurf.live.checks import as_class, named
 from timesurf.live.pad import Pad
 from timesurf.live.playback import Playback
 from timesurf.live.recorder import Recorder
+from timesurf.live.rehearsal import Rehearsal, rule_to_teach
 from timesurf.live.session import Session
 from timesurf.live.view import View
 from timesurf.live.watch import Watch
@@ -34,9 +35,6 @@ _LOOK = {"saccades": 0.55, "edges": 0.04}  # s from one look at a drawing to the
 _PAUSE = 1_000_000  # us of the stream between recordings, so that each begins with an empty memory
 _MARKS = 120
 _REFRESH = 2.0  # s from one picture of what is learned all the time to the next
-_PACE = (
-    10.0  # of the delta rule while people teach: they show a thing a few times, not for hours (benchmarks/teaching.py)
-)
 
 
 class Source(Protocol):
@@ -83,22 +81,22 @@ class Show:
         preparing: Callable[[Network], Prepare | None] = lambda _: None,
         **session: Any,
     ) -> None:
-        self.camera, self.rehearsal, self._preparing = source, rehearsal, preparing
+        self.camera, self._preparing = source, preparing
+        self.rehearsal = None if rehearsal is None else Rehearsal(rehearsal)
         self.playback: Playback | None = None
         self.pad: Pad | None = None
         self.recorder, self._how = Recorder(), session
         self.error: BaseException | None = None
         self._asked: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._stop = threading.Event()
-        self._turn = 0
         self.begin(network)
         self._thread = threading.Thread(target=self._work, daemon=True, name="timesurf live")
 
     def begin(self, network: Network) -> None:
         """Continue with another network; what was taught and not saved is gone."""
         prepare = self._preparing(network)  # refuses a network that the camera does not fit
-        quick = network.rule.scaled(_PACE) if network.rule.last == "delta" and self.rehearsal is not None else None
-        how = {"vote_tau": "200 ms", "on_jump": "restart", "teach": quick, **self._how}
+        rule = rule_to_teach(network, rehearsed=self.rehearsal is not None)
+        how = {"vote_tau": "200 ms", "on_jump": "restart", "teach": rule, **self._how}
         self.session, self._prepare = Session(network, **how, marks=_MARKS, recent="1 s"), prepare
         self.learned = False  # something that was not saved yet
         self.diverged = ""  # why there is no picture of what is learned all the time, if there is none
@@ -263,7 +261,8 @@ class Show:
         taught, self.label = self.label, name
         if taught is not None:
             self.session.cut()
-            self._rehearse(taught)
+            if self.rehearsal is not None:
+                self.rehearsal.after(self.session, taught, self._before[-1])
             self._changed()
         if name is not None:
             self.session.cut()
@@ -274,22 +273,6 @@ class Show:
     def _classes(self) -> list[Any]:
         classes: list[Any] = self.session.network.classes.tolist()
         return classes
-
-    def _rehearse(self, taught: Any) -> None:
-        """Show one recording of each other class, with its label."""
-        if self.rehearsal is None:
-            return
-        known = set(map(str, self.session.network.classes.tolist())) - {str(taught)}
-        labels = np.asarray(self.rehearsal.labels)
-        for name in np.unique(labels):
-            mine = np.flatnonzero(labels == name)
-            if str(name) in known:
-                (events,) = self.rehearsal[int(mine[self._turn % len(mine)])].to_structured()
-                self._new_recording()
-                self.session.push(self._fitting(self._shifted(events)), label=named(name, self._classes))
-        self._turn += 1
-        self._new_recording()
-        self._look = None  # what is left of it would come too late
 
     def add_class(self, name: str) -> None:
         """Add a class that starts from what was just seen."""
