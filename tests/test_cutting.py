@@ -1,5 +1,7 @@
 """Long recordings in pieces: where they are cut, whose they are, and that a split keeps them together."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,8 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from timesurf import EventError, Recordings, SettingError
+from timesurf.io.columns import DTYPE
+from timesurf.learning import ridge
 from timesurf.learning.split import split
 from timesurf.transforms import cutting
 
@@ -208,3 +212,26 @@ def test_a_piece_is_whole_with_its_last_microsecond_and_an_event_at_its_end_is_l
     whole = Recordings([[0, 0, *[0] * (last > 19), 0]], t=[0, 9, *[12] * (last > 19), last], field=(1,))
     assert cutting.cut(whole, 10).recordings.counts.tolist() == counts
     assert cutting.cut(whole, 10, rest=True).recordings.counts.tolist() == with_rest
+
+
+@given(st.lists(st.integers(0, 50), max_size=30), st.lists(st.integers(-5, 60), max_size=10), st.integers(1, 7))
+@examples(40)
+def test_events_before_as_numpy_counts_them(t, at, stretch):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cutting, "AT_ONCE", stretch)
+        found = cutting.events_before(np.sort(t).astype(np.int64), np.sort(at))
+    np.testing.assert_array_equal(found, np.searchsorted(np.sort(t), np.sort(at)))
+
+
+@pytest.mark.parametrize("cut", [lambda long: cutting.cut(long, 1_000), lambda long: ridge.in_parts(long, 4)])
+def test_a_long_recording_in_a_mapped_file_is_cut_without_a_copy_of_its_times(tmp_path, cut):
+    n = 4_000_000
+    events = np.memmap(tmp_path / "events", DTYPE, "w+", shape=n)
+    events["t"] = np.arange(n)
+    long = Recordings([events["x"], events["y"]], events["t"], field=(1, 1))
+    tracemalloc.start()
+    try:
+        cut(long)
+        assert tracemalloc.get_traced_memory()[1] < 3 * n  # bytes; the times have 8 each
+    finally:
+        tracemalloc.stop()

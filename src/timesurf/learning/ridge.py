@@ -29,6 +29,7 @@ from timesurf.events import Recordings
 from timesurf.layers import Stage
 from timesurf.learning.means import apart, mean_surfaces
 from timesurf.learning.state import Trainee
+from timesurf.transforms.cutting import events_before
 
 Array = NDArray[Any]
 PARTS = (1, 4, 16)  # that each recording is cut into; all numbers of parts weigh the same
@@ -143,7 +144,7 @@ def in_parts(recordings: Recordings, parts: int) -> tuple[Recordings, Array]:
     edges = [np.zeros((0, parts + 1), np.int64)]
     for a, n, begin, end in zip(recordings.starts, recordings.counts, first, last, strict=True):
         inner = begin + (end + 1 - begin) * np.arange(1, parts) / parts
-        at = np.searchsorted(recordings.source[a : a + n], inner)
+        at = events_before(recordings.source[a : a + n], inner)
         edges.append(a + np.concatenate([[0], at, [n]])[None])
     edge = np.concatenate(edges)
     cut = recordings.cut(edge[:, :-1].ravel(), edge[:, 1:].ravel())

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from timesurf.errors import SettingError
 from timesurf.events import LATEST, Recordings
+from timesurf.storage.mapped import release
 from timesurf.times import Time, microseconds
+from timesurf.transforms.parts import AT_ONCE
 
 Array = NDArray[Any]
 MOST_PIECES = 1 << 22  # each takes some tens of bytes, here and in tables
@@ -94,7 +96,7 @@ def cut(
             begins.append(recordings.source[a + low] if n else at)  # a piece never begins after the last event
         else:
             t = recordings.source[a : a + n]
-            low, high = np.searchsorted(t, at), np.searchsorted(t, at + length)
+            low, high = events_before(t, at), events_before(t, at + length)
             begins.append(at)
         starts.append(a + low)
         stops.append(a + high)
@@ -104,6 +106,26 @@ def cut(
     short = recordings.cut(_joined(starts), _joined(stops))
     labelled = short if recordings.labels is None else short.with_labels(np.asarray(recordings.labels)[origin])
     return Pieces(labelled, origin, _joined(begins), np.array(left, dtype=np.int64))
+
+
+def events_before(t: Array, at: Array) -> Array:
+    """How many of the times come before each of these; both ascend. Of a mapped file little is in memory at a time.
+
+    Examples
+    --------
+    >>> events_before(np.array([2, 4, 4, 7]), np.array([0, 4, 5, 9]))
+    array([0, 1, 3, 4])
+    """
+    found, done = np.full(len(at), len(t), np.int64), 0
+    for a in range(0, len(t), AT_ONCE):
+        if done == len(at):
+            break
+        part = t[a : a + AT_ONCE].copy()  # a field of an array of events; NumPy would copy all of it to search
+        before, done = done, int(np.searchsorted(at, part[-1], side="right"))
+        found[before:done] = a + np.searchsorted(part, at[before:done])
+        if len(t) > AT_ONCE:
+            release(t)
+    return found
 
 
 def pieces(
