@@ -10,7 +10,9 @@ import pytest
 
 from timesurf import Network, Recordings, cli, transforms
 from timesurf.bench import workloads
+from timesurf.errors import MissingEngineError
 from timesurf.io import camera, npz
+from timesurf.plots.timeline import timeline
 from timesurf.transforms.preparation import Preparation
 
 
@@ -193,9 +195,13 @@ def test_the_middle_is_of_the_sensor_that_a_model_was_trained_with_where_files_s
         assert any(map(len, expected))
         assert votes(*command, *box) == votes(*command, *same, "--field", "40x30") == expected
         assert votes(*command, *same) == expected
-    for command in (("stream", model, "--from", data / "a" / "1.csv"), ("live", model, "--no-browser", "--from", "-")):
+    for command, why in (
+        (("stream", model, "--from", data / "a" / "1.csv"), "the network takes 16 x 16"),
+        (("stream", model, "--from", "-"), "give --field as well"),
+        (("live", model, "--no-browser", "--from", "-"), "give --field as well"),
+    ):
         code, _, said = timesurf(*command, "--crop", "50x16")  # larger than that sensor
-        assert (code, "give --field as well" in said) == (2, True), said
+        assert (code, why in said) == (2, True), said
 
 
 def test_a_preparation_that_leads_to_a_smaller_field_is_refused(timesurf, model, folder):
@@ -269,3 +275,16 @@ def test_many_classes_give_a_list_of_mistakes_and_no_grid_on_a_narrow_terminal(t
 def test_mistakes_in_options_end_with_a_message_and_code_2(words, why, timesurf, model, folder):
     code, _, said = timesurf("predict", model, folder / "all.npz", *words)
     assert (code, why in said) == (2, True), said
+
+
+def test_a_figure_that_cannot_be_drawn_is_refused_before_the_work(timesurf, folder, model, tmp_path, monkeypatch):
+    words = ["predict", model, tmp_path / "missing.npz", "--every", "100", "--plot"]
+    code, _, said = timesurf(*words, tmp_path / "d.docx")
+    assert (code, ".docx is none of" in said) == (2, True), said
+    for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
+        monkeypatch.delitem(sys.modules, name)  # other tests may have imported them
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # cannot be imported
+    code, _, said = timesurf(*words, tmp_path / "d.png")
+    assert (code, "Pictures need matplotlib" in said) == (2, True), said
+    with pytest.raises(MissingEngineError, match="matplotlib"):
+        timeline({"recording": [0], "begin_s": [0.0], "end_s": [1.0], "decision": ["a"], "confidence": [1.0]}, ["a"])

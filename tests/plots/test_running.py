@@ -110,3 +110,13 @@ def test_decisions_over_time_fill_the_picture_whenever_the_clock_began(since, sh
     assert shown + 3 <= high < shown + 3.5
     assert ax.get_xlabel() == label
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
+
+
+def test_pieces_that_overlap_are_drawn_up_to_the_next():
+    table = {
+        "file": ["x"] * 3 + ["y"], "recording": [0] * 4, "begin_s": [0.0, 0.5, 1.0, 0.25],
+        "end_s": [1.0, 1.5, 2.0, 1.25],
+        "decision": ["a", "b", "a", "b"], "confidence": [0.9] * 4,
+    }  # fmt: skip
+    bars = plots.timeline(table, ["a", "b"]).axes[0].patches
+    assert [(bar.get_x(), bar.get_width()) for bar in bars] == [(0.0, 0.5), (0.5, 0.5), (1.0, 1.0), (0.25, 1.0)]

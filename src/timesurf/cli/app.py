@@ -287,6 +287,21 @@ def check_writable(path: Path | None) -> None:
         check_output(path)
 
 
+def check_plot(path: Path | None) -> None:
+    """The same of a figure; also where matplotlib is missing, or does not write files of this kind."""
+    if path is None:
+        return
+    from timesurf.plots import style
+
+    check_writable(path)
+    if (kind := _kind(path)) not in (known := style.formats()):
+        raise SettingError(f"{path} cannot be written: .{kind} is none of .{', .'.join(sorted(known))}.")
+
+
+def _kind(path: Path) -> str:
+    return path.suffix.lstrip(".").lower() or "png"
+
+
 def write_plot(path: Path | None, draw: Callable[[], Any], *, optional: bool = False) -> None:
     """Draw a figure into this file, if one is given; an optional one only if matplotlib is installed."""
     if path is None:
@@ -305,7 +320,7 @@ def save_plot(path: Path, figure: Any) -> None:
     """Write a figure completely or not at all, in the format of the suffix."""
     with replacing(path) as file:
         try:
-            figure.savefig(file, dpi=120, format=path.suffix.lstrip(".").lower() or "png")
+            figure.savefig(file, dpi=120, format=_kind(path))
         except ValueError as error:
             raise SettingError(f"{path} cannot be written: {error}") from error
 

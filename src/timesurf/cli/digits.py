@@ -9,7 +9,18 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Engine, Json, Seed, bench, check_writable, console, counted, write_json, write_plot
+from timesurf.cli.app import (
+    Engine,
+    Json,
+    Seed,
+    bench,
+    check_plot,
+    check_writable,
+    console,
+    counted,
+    write_json,
+    write_plot,
+)
 from timesurf.errors import SettingError
 from timesurf.events import Recordings
 
@@ -76,7 +87,7 @@ def bench_nmnist(
     if (data is not None) + (npz is not None) + simulated != 1:
         raise SettingError("Choose the recordings: exactly one of --data DIR, --npz FILE and --simulated.")
     check_writable(json_file)
-    check_writable(plot)
+    check_plot(plot)
     if transfer:
         if npz is None or rows or beyond or plot:
             raise SettingError("--transfer needs --npz, and takes neither --rows nor --beyond nor --plot.")

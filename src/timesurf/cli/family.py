@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Json, bench, check_writable, console, write_json, write_plot
+from timesurf.cli.app import Json, bench, check_plot, check_writable, console, write_json, write_plot
 from timesurf.cli.measuring import Folder, Minutes, Only, Plot, Processes, Small, folder_of, plan_of
 
 
@@ -49,7 +49,7 @@ def bench_family(
     from timesurf.bench import family
 
     check_writable(json_file)
-    check_writable(plot)
+    check_plot(plot)
     result = family.run(
         folder_of(data), seeds, only=only or family.DATA, methods=tuple(method or family.METHODS),
         shots=family.SHOTS if shots is None else [n for n in shots if n], small=small,
@@ -95,7 +95,7 @@ def bench_settings(
     from timesurf.bench import settings
 
     check_writable(json_file)
-    check_writable(plot)
+    check_plot(plot)
     result = settings.run(
         folder_of(data), seeds, only=only or (), small=small, plan=plan_of(parallel, minutes, json_file)
     )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Json, Seed, bench, check_writable, console, write_json, write_plot
+from timesurf.cli.app import Json, Seed, bench, check_plot, check_writable, console, write_json, write_plot
 
 
 @bench.command("online")
@@ -33,7 +33,7 @@ def bench_online(
     from timesurf.io import npz
 
     check_writable(json_file)
-    check_writable(plot)
+    check_plot(plot)
     with console.status("Measuring ...") as status:
         recordings = None if data is None else npz.read(data)
         result = online.run(

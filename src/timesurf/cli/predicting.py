@@ -17,6 +17,7 @@ from timesurf.cli.app import (
     Model,
     Split,
     app,
+    check_plot,
     check_writable,
     console,
     counted,
@@ -85,7 +86,7 @@ def predict(
         return
     encoded = None if out is None else encoder(out)
     check_writable(None if out in (None, "-") else Path(str(out)))
-    check_writable(plot)
+    check_plot(plot)
     if plot is not None and every is None:
         raise SettingError("--plot draws decisions over time: give the length of a piece by --every, such as 1s.")
     with sized(network, given):

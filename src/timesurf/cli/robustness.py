@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Json, bench, check_writable, console, write_json, write_plot
+from timesurf.cli.app import Json, bench, check_plot, check_writable, console, write_json, write_plot
 from timesurf.cli.measuring import Folder, Minutes, Only, Plot, Processes, Small, folder_of, plan_of
 
 
@@ -30,7 +30,7 @@ def bench_robustness(
     from timesurf.bench import robustness
 
     check_writable(json_file)
-    check_writable(plot)
+    check_plot(plot)
     result = robustness.run(
         folder_of(data), seeds, only=only or robustness.DATA, small=small, plan=plan_of(parallel, minutes, json_file)
     )

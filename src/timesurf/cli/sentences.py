@@ -10,7 +10,18 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Json, Precision, Seed, bench, check_writable, console, progress, write_json, write_plot
+from timesurf.cli.app import (
+    Json,
+    Precision,
+    Seed,
+    bench,
+    check_plot,
+    check_writable,
+    console,
+    progress,
+    write_json,
+    write_plot,
+)
 
 
 @bench.command("classification")
@@ -70,7 +81,7 @@ def bench_continual(
     from timesurf.paper import continual
 
     check_writable(json_file)
-    check_writable(plot)
+    check_plot(plot)
     with progress("training", networks) as report:
         result = continual.run(networks, seed, workers=workers, precision=precision, progress=report)
     table = Table(title=f"Event accuracy over the last {continual.LAST} recordings of each step: mean (worst network)")
@@ -126,7 +137,7 @@ def bench_incremental(
     from timesurf.paper import table2 as incremental
 
     check_writable(json_file)
-    check_writable(plot)
+    check_plot(plot)
     if data is not None:
         with console.status("Reading ...") as status:
             result = digits.run(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from timesurf.cli.app import Engine, Json, bench, check_writable, console, write_json, write_plot
+from timesurf.cli.app import Engine, Json, bench, check_plot, check_writable, console, write_json, write_plot
 from timesurf.cli.terminal import bold
 from timesurf.errors import SettingError
 
@@ -54,7 +54,7 @@ def bench_speed(
     from timesurf.bench import limits, speed
     from timesurf.datasets import nmnist
 
-    check_writable(plot)
+    check_plot(plot)
     digits = nmnist.prepared(nmnist.read(npz)) if npz else None
     with console.status("Measuring ...") as status:
         result = speed.run(digits=digits, quick=quick, progress=lambda what: status.update(f"Measuring {what} ..."))
@@ -137,7 +137,7 @@ def bench_workers(
     from timesurf.bench import scaling, workers
 
     check_writable(json_file)
-    check_writable(plot)
+    check_plot(plot)
     with console.status("Measuring ...") as status:
         result = workers.run(quick=quick, progress=lambda what: status.update(f"Measuring: {what} ..."))
     table = Table(title="One batch by number of workers; 0: one core, without Dask")

@@ -81,6 +81,24 @@ def figure(
     return fig, axes
 
 
+def formats() -> tuple[str, ...]:
+    """The formats that pictures can be written in: the suffixes of their files.
+
+    Raises
+    ------
+    MissingEngineError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> {"png", "pdf", "svg"} <= set(formats())
+    True
+
+    """
+    fig, _ = figure(1, 1, (1, 1))
+    return tuple(fig.canvas.get_supported_filetypes())
+
+
 def given(ax: Axes | None, size: tuple[float, float], *, projection: str | None = None) -> Axes:
     """The axes to draw into: the given ones, or those of a new figure of this size in inches."""
     if ax is not None:
