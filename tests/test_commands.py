@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 import typer
 
-from timesurf import Network
+from timesurf import Network, Recordings
 from timesurf.bench import workloads
 from timesurf.cli.app import app
 from timesurf.datasets import sentences
-from timesurf.io import npz
+from timesurf.io import camera, npz
 from timesurf.paper import table1
 
 QUICK = ["--preset", "sentences", "--passes", "1", "--alpha", "3e-3", "--gamma", "3e-3"]
@@ -257,6 +257,8 @@ def test_the_report_of_a_model_has_the_day_in_its_title(folder, model, timesurf,
     [
         (("train",), "preset", {"auto", "camera", "nmnist", "sentences"}),
         (("train",), "unit", {"s", "ms", "us", "ns"}),
+        (("search",), "only", {"tau1", "units1", "alpha"}),
+        (("search",), "fix", {"keep"}),
         (("train",), "sensor", {"dvs128", "davis240", "davis346", "cochlea"}),
         (("evaluate",), "decide", {"votes", "evidence"}),
         (("export",), "to", {"c"}),
@@ -276,6 +278,15 @@ def test_a_shell_completes_the_values_of_an_option(words, option, values):
     assert values <= {item.value for item in found.shell_complete(context, "")}
     one = min(values)
     assert one in {item.value for item in found.shell_complete(context, one[:1])}
+
+
+@pytest.mark.parametrize(("command", "name"), [("inspect", "what"), ("report", "data"), ("search", "data")])
+def test_a_shell_completes_data(command, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sent.npz").touch()
+    command = typer.main.get_command(app).commands[command]
+    (found,) = (one for one in command.params if one.name == name)
+    assert [item.value for item in found.shell_complete(typer.Context(command), "sent")] == ["sent.npz", "sentences"]
 
 
 def test_latency_is_measured_in_microseconds(timesurf, tmp_path):
@@ -364,3 +375,55 @@ def test_a_full_disk_loses_nothing_and_says_so(folder, timesurf, small_disk):
     assert "copy.npz: No space left" in said
     assert os.listdir(small_disk) == ["copy.npz"]
     assert (small_disk / "copy.npz").read_text() == "what was there"
+
+
+def test_settings_that_are_none_are_refused_before_anything_is_read(timesurf, tmp_path):
+    (tmp_path / "none.toml").write_text("[network]\nrule = {}\n")
+    for wrong, why in (
+        (["--if-diverged", "panic"], "--if-diverged panic must be one of"),
+        (["--preset", "nothing"], "--preset nothing must be one of"),
+        (["--validation", "0.6", "--held-out", "0.6"], "leave nothing to learn from"),
+        (["--engine", "abacus"], "--engine abacus is unknown"),
+        (["--config", tmp_path / "none.toml"], "none.toml, [network]: A preset has layers"),
+    ):
+        code, said = timesurf("train", tmp_path / "missing.npz", "--model", tmp_path / "m.tsf", *wrong)
+        assert (code, why in said.replace("'", "")) == (2, True), said
+    assert not (tmp_path / "m.tsf.run").exists()
+    for wrong, why in (
+        (["--preset", "nothing"], "--preset nothing must be one of"),
+        (["--validation", "0.6", "--held-out", "0.6"], "leave nothing to learn from"),
+        (["--engine", "abacus"], "--engine abacus is unknown"),
+    ):
+        code, said = timesurf("search", tmp_path / "missing.npz", "--out", tmp_path / "s", *wrong)
+        assert (code, why in said.replace("'", "")) == (2, True), said
+
+
+def test_predict_and_evaluate_refuse_an_engine_before_they_read(model, timesurf, tmp_path):
+    for command in ("predict", "evaluate"):
+        code, said = timesurf(command, model, tmp_path / "missing.npz", "--engine", "abacus")
+        assert (code, "is unknown" in said) == (2, True), said
+
+
+def test_a_split_that_is_none_is_refused_of_folders_too(folder, model, timesurf):
+    code, said = timesurf("predict", model, folder, "--split", "dev")
+    assert (code, "dev" in said, "train" in said) == (2, True, True), said
+
+
+def test_options_of_other_recordings_need_them(timesurf, tmp_path):
+    for words in (["--every", "1s"], ["--overlap", "0.5"], ["--split", "test"], ["--downsample", "2"]):
+        code, said = timesurf("report", tmp_path, *words)
+        assert (code, f"{' '.join(words)} is of other recordings: give them by --data." in said) == (2, True), said
+
+
+def test_send_takes_the_size_of_a_sensor_where_a_file_does_not_state_it(timesurf, tmp_path):
+    pytest.importorskip("faery")
+    camera.write(tmp_path / "one.raw", Recordings([[1], [2]], t=[5], p=[1], field=(4, 3), polarities=2))
+    lines = (tmp_path / "one.raw").read_bytes().split(b"\n")
+    (tmp_path / "one.raw").write_bytes(
+        b"\n".join(line for line in lines if not line.startswith((b"% format", b"% geometry")))
+    )
+    words = ("send", tmp_path / "one.raw", "--to", "udp://127.0.0.1:9", "--speed", "0")
+    code, said = timesurf(*words)
+    assert (code, "give --field" in said) == (2, True), said
+    code, said = timesurf(*words, "--field", "4x3")
+    assert (code, "1 event" in said) == (0, True), said

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from timesurf.cli import wording
-from timesurf.cli.app import _data_sets, app, one_of
+from timesurf.cli.app import app, data_sets, one_of
 
 
 @pytest.mark.parametrize(
@@ -37,19 +37,19 @@ def test_only_options_that_were_given_are_named_as_options():
     assert said == "--batch-size 0 must be at least 1; split = 'x' must be one of train, test."
 
 
-def test_data_is_completed_by_files_and_data_sets(tmp_path, monkeypatch):
+def test_data_is_completed_by_files_anddata_sets(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "digits.npz").touch()
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "a.npz").touch()
-    assert _data_sets("dig") == ["digits.npz", "digits"]
-    assert _data_sets("inner/") == ["inner/a.npz"]
-    assert _data_sets(f"{tmp_path}/dig") == [f"{tmp_path}/digits.npz"]
-    assert _data_sets("nowhere/x") == []
+    assert data_sets("dig") == ["digits.npz", "digits"]
+    assert data_sets("inner/") == ["inner/a.npz"]
+    assert data_sets(f"{tmp_path}/dig") == [f"{tmp_path}/digits.npz"]
+    assert data_sets("nowhere/x") == []
     monkeypatch.setattr("os.path.basename", ntpath.basename)
     (tmp_path / "inner\\").mkdir(exist_ok=True)  # on Windows the same folder
     (tmp_path / "inner\\" / "a.npz").touch()
-    assert _data_sets("inner\\") == ["inner\\a.npz"]
+    assert data_sets("inner\\") == ["inner\\a.npz"]
     assert one_of("cpu", "cuda")() == ["cpu", "cuda"]
 
 

@@ -54,7 +54,7 @@ def one_of(*values: str) -> Callable[[], list[str]]:
     return lambda: list(values)
 
 
-def _data_sets(incomplete: str) -> list[str]:
+def data_sets(incomplete: str) -> list[str]:
     """Files and folders, or data sets by name, that begin so."""
     from timesurf.datasets import MODULES
 
@@ -69,7 +69,7 @@ def _data_sets(incomplete: str) -> list[str]:
 Data = Annotated[
     str,
     typer.Argument(
-        autocompletion=_data_sets,
+        autocompletion=data_sets,
         help="An .npz, a camera file, a folder with one subfolder per class, N-MNIST's folder, or tonic:NAME.",
     ),
 ]
@@ -285,6 +285,13 @@ def check_writable(path: Path | None) -> None:
     """Fail at once, not after minutes of work, if a result cannot be written."""
     if path is not None:
         check_output(path)
+
+
+def check_engine(name: str) -> None:
+    """Fail at once if this engine does not exist, or cannot run here."""
+    from timesurf.engines import load
+
+    load(name)
 
 
 def check_plot(path: Path | None) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from timesurf.cli.app import NETWORK, console
+from timesurf.cli.app import NETWORK, check_engine, console
 from timesurf.cli.data import taus_of
 from timesurf.errors import SettingError
 
@@ -33,11 +33,26 @@ class Chosen(NamedTuple):
         return {"why": self.why} | ({} if self.tuned is None else {"tuning": self.tuned.to_dict()})
 
 
-def check(given: dict[str, Any]) -> None:
-    """Refuse time constants and rates that are none, before any data is read."""
+def check(ctx: typer.Context) -> None:
+    """Refuse settings that are none, before any data is read and any folder made."""
+    from timesurf.learning.divergence import check_choice
+    from timesurf.learning.split import check_shares
+    from timesurf.presets import from_dict, named
     from timesurf.rule import RATES, Rule
     from timesurf.times import microseconds
 
+    given = ctx.params
+    check_choice(given["if_diverged"])
+    check_shares(given["validation"], given["held_out"])
+    if NETWORK in ctx.meta:
+        try:
+            from_dict(ctx.meta[NETWORK])
+        except SettingError as error:
+            raise SettingError(f"{given['config']}, [network]: {error}") from error
+    if given["preset"] != "auto":
+        named(given["preset"], recordings=1)
+    if given["dask"] is None:
+        check_engine(given["engine"])
     for tau in taus_of(given["taus"]) or ():
         microseconds(tau, "taus")
     Rule(**{name: given[name] for name in RATES if given[name] is not None})

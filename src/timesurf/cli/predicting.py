@@ -17,6 +17,7 @@ from timesurf.cli.app import (
     Model,
     Split,
     app,
+    check_engine,
     check_plot,
     check_writable,
     console,
@@ -77,6 +78,7 @@ def predict(
     from timesurf.results.decisions import encoder
 
     console.stderr = out == "-"  # nothing but decisions on standard output
+    check_engine(engine)
     network = Network.load(model, engine=engine)
     network.decides = cast(Any, decide)
     if dask is not None:

@@ -9,11 +9,17 @@ from typing import Annotated, Any
 
 import typer
 
-from timesurf.cli.app import TestSplit, app, check_writable, console, say_next
+from timesurf.cli.app import TestSplit, app, check_writable, console, data_sets, say_next
 from timesurf.cli.cutting import Every, Overlap, cut
 from timesurf.cli.data import load_test
-from timesurf.cli.preparing import fitted, prepares
+from timesurf.cli.preparing import as_texts, fitted, prepares
 from timesurf.errors import SettingError
+
+
+def _without_data(every: str | None, overlap: float, split: str | None, given: dict[str, Any]) -> str:
+    """The first of the options that only matter for other recordings; empty where none is given."""
+    options = {"every": every, "overlap": overlap or None, "split": split, **as_texts(given)}
+    return next((f"--{name.replace('_', '-')} {value}" for name, value in options.items() if value is not None), "")
 
 
 @app.command()
@@ -22,7 +28,10 @@ def report(
     run: Annotated[
         Path, typer.Argument(help="The folder of a run, made by `timesurf train`; or a model, with --data.")
     ],
-    data: Annotated[str | None, typer.Option(help="Report on these recordings instead of those held out.")] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(autocompletion=data_sets, help="Report on these recordings instead of those held out."),
+    ] = None,
     every: Every = None,
     overlap: Overlap = 0.0,
     split: TestSplit = None,
@@ -40,6 +49,8 @@ def report(
     from timesurf.results import run as runs
 
     check_writable(out)
+    if data is None and (unused := _without_data(every, overlap, split, given)):
+        raise SettingError(f"{unused} is of other recordings: give them by --data.")
     if modelfile.is_model(run):
         if data is None:
             raise SettingError(f"{run} is a model without recordings: give --data, or the folder of its run.")

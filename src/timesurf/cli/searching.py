@@ -17,8 +17,10 @@ from timesurf.cli.app import (
     Seed,
     Split,
     app,
+    check_engine,
     console,
     counted,
+    data_sets,
     one_of,
     progress,
     say_next,
@@ -27,16 +29,28 @@ from timesurf.cli.app import (
 )
 from timesurf.cli.data import load_to_learn, needs_labels
 from timesurf.cli.preparing import as_texts, for_training, prepares
+from timesurf.cli.wording import count
 from timesurf.errors import SettingError
 from timesurf.storage.atomic import replacing
 from timesurf.transforms.preparation import Preparation
+
+
+def _settings(ctx: typer.Context) -> list[str]:
+    """What may vary of the preset that is chosen so far."""
+    from timesurf.presets import named
+    from timesurf.search import space
+
+    return list(space.narrowed(named(ctx.params.get("preset") or "camera", 1)).options)
 
 
 @app.command()
 @prepares
 def search(
     data: Annotated[
-        str | None, typer.Argument(help="Recordings, as `train` takes them; not needed with --preset sentences.")
+        str | None,
+        typer.Argument(
+            autocompletion=data_sets, help="Recordings, as `train` takes them; not needed with --preset sentences."
+        ),
     ] = None,
     preset: Annotated[
         str,
@@ -55,8 +69,12 @@ def search(
         float | None, typer.Option("--time", min=0, help="Minutes for everything: trials, finalists and report.")
     ] = None,
     passes: Annotated[int | None, typer.Option(min=1, help="Passes of each trial; default: the preset's.")] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Vary only this: NAME. Repeat for more.")] = None,
-    fix: Annotated[list[str] | None, typer.Option(help="Do not vary this: NAME or NAME=VALUE.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(autocompletion=_settings, help="Vary only this: NAME. Repeat for more.")
+    ] = None,
+    fix: Annotated[
+        list[str] | None, typer.Option(autocompletion=_settings, help="Do not vary this: NAME or NAME=VALUE.")
+    ] = None,
     vary: Annotated[
         list[str] | None, typer.Option(help="Vary this over other values: NAME=LOW:HIGH, or NAME=A,B,C.")
     ] = None,
@@ -93,6 +111,7 @@ def search(
     """
     from timesurf import plots, report
     from timesurf import search as searching
+    from timesurf.learning.split import check_shares
     from timesurf.presets import named
     from timesurf.search.study import optuna, without_password
 
@@ -101,6 +120,10 @@ def search(
             "A search varies the settings of a preset, such as --preset camera. For those that the data choose, "
             "timesurf train DATA --tune MINUTES tries their neighbours."
         )
+    named(preset, recordings)
+    check_shares(validation, held_out)
+    if dask is None:
+        check_engine(engine)
     optuna().logging.set_verbosity(optuna().logging.WARNING)
     parts, preparation = _parts(data, preset, split, validation, held_out, recordings, seed, given)
     out.mkdir(parents=True, exist_ok=True)
@@ -215,9 +238,8 @@ def _show(result: dict[str, Any]) -> None:
     console.print(table)
     if "test" in result:
         tested = result["test"]
-        table = Table(
-            title=f"{len(tested['chosen']['kept'])} networks each, on recordings held out, used for nothing else"
-        )
+        each = count(len(tested["chosen"]["kept"]), "network")
+        table = Table(title=f"{each} each, on recordings held out, used for nothing else")
         for column in ("", "recording accuracy", "event accuracy", "events kept"):
             table.add_column(column, justify="right" if column else "left")
         for title, of in (("defaults", tested["defaults"]), ("found", tested["chosen"])):
@@ -232,7 +254,7 @@ def _show(result: dict[str, Any]) -> None:
         console.print(tested["python"], highlight=False, soft_wrap=True)
     counts = ", ".join(f"{ended.count(how)} {how}" for how in ("whole", "pruned", "diverged"))
     again = f", {result['interrupted']} interrupted and run again" if result["interrupted"] else ""
-    console.print(f"\n{len(ended)} trials ({counts}{again}), {result['seconds']:.0f} s.", highlight=False)
+    console.print(f"\n{count(len(ended), 'trial')} ({counts}{again}), {result['seconds']:.0f} s.", highlight=False)
 
 
 def _leave(

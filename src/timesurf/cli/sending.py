@@ -8,20 +8,29 @@ from typing import Annotated, Any
 
 import typer
 
-from timesurf.cli.app import app, console, say_next
+from timesurf.cli.app import app, console, data_sets, say_next
 from timesurf.cli.data import load
+from timesurf.cli.preparing import parsed
 
 _REFRESH = 0.2  # s between two updates of what is shown
 
 
 @app.command()
 def send(
-    source: Annotated[str, typer.Argument(metavar="FILE", help="A camera file, or an .npz: its recordings in turn.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", autocompletion=data_sets, help="A camera file, or an .npz: its recordings in turn."
+        ),
+    ],
     to: Annotated[str, typer.Option("--to", help="Where to: udp://HOST:PORT.")] = "udp://127.0.0.1:7777",
     speed: Annotated[
         float, typer.Option(min=0, help="1: as fast as it happened; 2: twice as fast; 0: without waiting.")
     ] = 1.0,
     loop: Annotated[int, typer.Option(min=0, help="How often to send it, one after another; 0: until Ctrl-C.")] = 1,
+    field: Annotated[
+        str | None, typer.Option(help="Size of the sensor, such as 346x260, where a RAW or DAT file does not state it.")
+    ] = None,
 ) -> None:
     """Send a file over UDP as a camera would, and show the rate. What receives it: timesurf stream --from udp://...
 
@@ -33,7 +42,7 @@ def send(
     from timesurf.io.playback import paced, repeated
     from timesurf.io.send import Sender
 
-    play = _player(source)
+    play = _player(source, parsed({"field": field}).get("field"))
     with Sender(to) as sender, console.status(f"Sending {source} to {to} ...") as status:
         began = shown = time.monotonic()
         first = last = 0
@@ -49,7 +58,7 @@ def send(
     say_next(f"timesurf stream MODEL --from {to}", "decides on what arrives: start it before you send")
 
 
-def _player(source: str) -> Callable[[], Iterator[Any]]:
+def _player(source: str, field: tuple[int, ...] | None) -> Callable[[], Iterator[Any]]:
     """What opens the packets of a file, each time from its beginning."""
     from timesurf.io import camera
     from timesurf.io.playback import in_turn
@@ -57,7 +66,7 @@ def _player(source: str) -> Callable[[], Iterator[Any]]:
     if source.endswith(".npz"):
         recordings = load(source)
         return lambda: in_turn(recordings)
-    return lambda: camera.packets(source)
+    return lambda: camera.packets(source, field=field)
 
 
 def _summary(sender: Any, began: float, first: int, last: int) -> str:

@@ -122,7 +122,7 @@ def train(
     run = run or Path(f"{model}.run")
     for path in (model, json_file, None if run.is_dir() else run):
         check_writable(path)
-    choosing.check(ctx.params)
+    choosing.check(ctx)
     found = load_to_learn(data, split, given)
     if recordings is not None and recordings < len(found):
         found = found[np.sort(np.random.default_rng(seed).permutation(len(found))[:recordings])]

@@ -16,8 +16,10 @@ from timesurf.cli.app import (
     Split,
     TestSplit,
     app,
+    check_engine,
     check_writable,
     console,
+    data_sets,
     in_parts,
     one_of,
     say_next,
@@ -151,6 +153,7 @@ def evaluate(
     from timesurf.network import Network
 
     check_writable(json_file)
+    check_engine(engine)
     network = Network.load(model, engine=engine)
     network.decides = cast(Any, decide)
     whole = fitted(load_test(data, split, given, network), network, given, data)
@@ -176,7 +179,7 @@ def evaluate(
 @app.command()
 @prepares
 def inspect(
-    what: Annotated[str, typer.Argument(help="A model file, or data.")],
+    what: Annotated[str, typer.Argument(autocompletion=data_sets, help="A model file, or data.")],
     split: Split = "train",
     json_file: Json = None,
     *,

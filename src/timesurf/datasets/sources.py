@@ -137,6 +137,7 @@ def each(
         In it, labelled where `load` labels them.
 
     """
+    datasets.check_split(split)
     place = Path(what)
     if not place.is_dir() or formats.is_bag(place) or _known(place, split) is not None:
         yield place.name if place.is_file() else None, load(what, split=split, field=field)

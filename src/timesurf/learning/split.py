@@ -82,11 +82,7 @@ def split(
     >>> len(parts.learn), len(parts.validation), len(parts.held_out)
     (60, 20, 20)
     """
-    for name, share in (("validation", validation), ("held_out", held_out)):
-        if not 0 <= share < 1:
-            raise SettingError(f"{name} = {share!r} must be a share of the recordings, at least 0 and less than 1.")
-    if not validation + held_out < 1:
-        raise SettingError(f"validation = {validation} and held_out = {held_out} leave nothing to learn from.")
+    check_shares(validation, held_out)
     rng, labelled = np.random.default_rng(seed), recordings.labelled
     label = np.full(len(recordings), -1)
     if labelled.any():
@@ -104,6 +100,15 @@ def split(
     learn, judge, report = (recordings[some] for some in numbers.values())
     which = {name: some.tolist() for name, some in numbers.items()}
     return Parts(learn, judge if len(judge) else None, report if len(report) else None, which)
+
+
+def check_shares(validation: float, held_out: float) -> None:
+    """Refuse shares to choose by and to report on that leave nothing to learn from."""
+    for name, share in (("validation", validation), ("held_out", held_out)):
+        if not 0 <= share < 1:
+            raise SettingError(f"{name} = {share!r} must be a share of the recordings, at least 0 and less than 1.")
+    if not validation + held_out < 1:
+        raise SettingError(f"validation = {validation} and held_out = {held_out} leave nothing to learn from.")
 
 
 def hold_out(label: Array, share: float, rng: np.random.Generator) -> tuple[Array, Array]:
