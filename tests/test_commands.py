@@ -427,3 +427,9 @@ def test_send_takes_the_size_of_a_sensor_where_a_file_does_not_state_it(timesurf
     assert (code, "give --field" in said) == (2, True), said
     code, said = timesurf(*words, "--field", "4x3")
     assert (code, "1 event" in said) == (0, True), said
+
+
+def test_train_says_so_where_no_event_is_rejected(folder, timesurf, tmp_path):
+    words = ["train", folder / "two.npz", "--model", tmp_path / "m.tsf", *QUICK, "--gamma", "1e-9", "--delta", "0"]
+    code, said = timesurf(*words)
+    assert (code, "gamma or delta should move thresholds, but 100.0% of the events are kept" in said) == (0, True), said

@@ -148,6 +148,16 @@ def test_a_share_that_no_threshold_can_keep_is_warned_of(data):
         Sup3rClassifier([Full(tau=1)], passes=1, keep=0.5, random_state=0).fit(data)
 
 
+def test_thresholds_that_were_asked_for_and_reject_nothing_are_warned_of(data):
+    layers = [Tile((5, 5), units=3, tau="2 ms"), Full(tau=1)]
+    with pytest.warns(UserWarning, match="gamma or delta should move thresholds, but 100.0% of the events are kept"):
+        Sup3rClassifier(layers, passes=1, gamma=1e-9, random_state=0).fit(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing is said where nothing was asked for, or where events are rejected
+        Sup3rClassifier(layers, passes=1, gamma=0.0, delta=0.0, random_state=0).fit(data)
+        Sup3rClassifier(layers, passes=1, keep=0.5, random_state=0).fit(data)
+
+
 def test_verbose_prints_how_far_it_is(data, capsys):
     layers = [Tile((5, 5), units=3, tau="2 ms"), Full(tau=1)]
     Sup3rClassifier(layers, passes=1, verbose=True, random_state=0).fit(data)

@@ -20,6 +20,7 @@ from timesurf import metrics
 from timesurf.errors import EventError
 from timesurf.events import Recordings
 from timesurf.layers import Layer
+from timesurf.learning import sparsity
 from timesurf.learning.calibrate import cross_calibrate
 from timesurf.learning.checkpoints import Checkpoints
 from timesurf.learning.divergence import IfDiverged
@@ -224,16 +225,14 @@ class Sup3rClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self._build(X, X.classes)
         settings: Any = self._settings(_FITTING)
         self.network_.fit(X, **settings, progress=_Printed() if self.verbose else None)
-        if self.keep is not None and self.keep < 1 and len(self.network_.stages) == 1:
-            warnings.warn(
-                f"keep = {self.keep:g} was asked for, but a single layer has no thresholds: no event is rejected.",
-                stacklevel=2,
-            )
         if self.keep is not None and len(self.network_.stages) > 1:
             same = ("passes", "batch_size", "moved", "bent", "if_diverged", "validation")
             again = {name: self._fitting(name) for name in same}
             again |= {"passes": -(-again["passes"] // 3), "decay": True}
             self.network_.tighten(X, keep=self.keep, **again)
+        asked = self.keep is not None or (self.gamma, self.delta) != (Rule().gamma, Rule().delta)
+        if asked and (why := sparsity.all_kept(self.network_, X, self.keep)):
+            warnings.warn(why, stacklevel=2)
         wanted = self.network_.decides == "evidence" if self.calibrate is None else self.calibrate
         if not wanted:
             self.network_.calibration = {}

@@ -125,3 +125,12 @@ def test_a_single_layer_rejects_nothing():
 def test_a_network_that_the_data_chose_keeps_the_share_from_the_start():
     network = Network.for_data(DATA).fit(DATA, keep=0.4, passes=2)
     assert metrics.kept(network.infer(DATA)) == pytest.approx(0.4, abs=0.03)
+
+
+def test_a_share_that_equal_distances_do_not_allow_is_said():
+    network = started("one hidden layer", gamma=0.0, delta=0.0)
+    assert sparsity.all_kept(network, DATA) == ""
+    assert "keep = 0.3 was asked for, but 100.0% of the events are kept" in sparsity.all_kept(network, DATA, 0.3)
+    assert sparsity.all_kept(network.tighten(DATA, keep=0.3), DATA, 0.3) == ""
+    assert sparsity.all_kept(started("one hidden layer", gamma=1e-4), DATA).startswith("gamma or delta")
+    assert sparsity.all_kept(started("one hidden layer", gamma=1e-4), DATA[:0]) == ""

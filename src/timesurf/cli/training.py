@@ -35,7 +35,7 @@ from timesurf.cli.data import load_to_learn, needs_labels
 from timesurf.cli.preparing import for_training, prepares
 from timesurf.cli.terminal import interrupted_when_ended
 from timesurf.cli.using import figures, shown
-from timesurf.cli.wording import count
+from timesurf.cli.wording import as_options, count
 from timesurf.errors import SettingError
 from timesurf.storage import lock, toml
 from timesurf.storage.atomic import replacing
@@ -270,6 +270,8 @@ def _finished(network: Any, parts: Any, about: dict[str, Any], model: Path, run:
         held = count(len(parts.held_out), "piece" if about["config"].get("every") else "recording")
         console.print(f"On {held} held out, used for nothing else:", highlight=False)
         console.print(shown(result), highlight=False)
+    if why := sparsity.all_kept(network, parts.learn, about["config"].get("keep")):
+        console.print(as_options(why, sys.argv), highlight=False)
     if about.get("tuning"):
         console.print(f"To train with these settings again (--config {run / 'settings.toml'}):\n", highlight=False)
         console.print(toml.network(about["settings"]), highlight=False, soft_wrap=True)

@@ -20,7 +20,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from timesurf import inference
+from timesurf import inference, metrics
 from timesurf.engines import Batch, Engine, Options, Parameters, choose, pack
 from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
@@ -45,6 +45,7 @@ SAMPLE = 500  # recordings that thresholds are set by, at most
 _EVENTS = 1 << 21  # of these recordings, at most: a trace is large
 _EQUAL = 1e-6  # distances that differ by less, relatively, are equal: surfaces that look the same, up to rounding
 _CLOSE = 0.01  # a share that is kept already
+_LOOKED_AT, _ALL = 50, 0.995  # recordings, and the share of their events from which on nothing is rejected
 LEVELS = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1)  # of a curve
 _OF_A_CURVE = 1 << 18  # events that its thresholds are set by
 
@@ -59,6 +60,41 @@ def rests(network: Trainee) -> bool:
     """Whether nothing moves the thresholds of its hidden layers while it learns."""
     rates = network.rule.per_layer(len(network.stages))[:-1]
     return len(rates) > 0 and not rates[:, 2:4].any()  # gamma and delta
+
+
+def all_kept(network: Trainee, recordings: Recordings, keep: float | None = None) -> str:
+    """A sentence where thresholds were asked for and reject nothing, of some of the recordings; empty otherwise.
+
+    Parameters
+    ----------
+    network : Network
+        After it has learned.
+    recordings : Recordings
+        Like those to be classified; few are looked at.
+    keep : float, optional
+        The share that was asked for.
+
+    """
+    asked = keep is not None and keep < 1
+    if asked and len(network.stages) == 1:
+        return f"keep = {keep:g} was asked for, but a single layer has no thresholds: no event is rejected."
+    some = recordings[:_LOOKED_AT]
+    moves = network.rule.per_layer(len(network.stages))[:-1, 2:4].any()  # gamma and delta of hidden layers
+    if not (asked or moves) or not some.counts.any():
+        return ""
+    engine = choose(network.engine, network.stages)
+    kept = metrics.kept(inference.infer(engine, network.stages, network.parameters, some, network.options))
+    if kept <= _ALL:
+        return ""
+    if asked:
+        return (
+            f"keep = {keep:g} was asked for, but {kept:.1%} of the events are kept: their distances from the hidden "
+            "units hardly differ. Give more recordings, or hidden layers with more units or another tau."
+        )
+    return (
+        f"gamma or delta should move thresholds, but {kept:.1%} of the events are kept: none have learned to reject. "
+        "Ask for a share to keep (`keep`, `timesurf train --keep 0.5`), or train for more passes or with larger rates."
+    )
 
 
 def tighten(
