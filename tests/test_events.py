@@ -105,7 +105,7 @@ def test_errors_name_the_recording_and_the_event():
         ({"offsets": [0, 2]}, "offsets run from 0 to 2"),
         ({"offsets": [0, 3, 2, 3]}, "recording 1 ends"),
         ({"offsets": [3]}, "No recordings"),
-        ({"labels": [1, 2]}, "labels for 1 recordings"),
+        ({"labels": [1, 2]}, "labels for 1 recording:"),
         ({"labels": [0.5]}, "labels are floating-point"),
         ({"field": (0,)}, "at least 1"),
         ({"field": (2.5,)}, "whole numbers"),

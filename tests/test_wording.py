@@ -9,8 +9,11 @@ from types import SimpleNamespace
 import pytest
 import typer
 
+from timesurf import EventError, Recordings
 from timesurf.cli import wording
 from timesurf.cli.app import app, data_sets, one_of
+from timesurf.cli.training import say_few
+from timesurf.io import npz
 
 
 @pytest.mark.parametrize(
@@ -62,3 +65,47 @@ def test_commands_are_listed_by_use_and_all_of_them_on_the_page():
     page = (Path(__file__).parents[1] / "docs" / "commands.md").read_text("utf-8")
     rows = "\n".join(line for line in page.splitlines() if line.startswith("| "))
     assert [name for name in names if not re.search(rf"`timesurf {name}\b", rows)] == []
+
+
+@pytest.mark.parametrize(
+    ("message", "words", "said"),
+    [
+        (
+            "a.csv: 2 coordinates for a field (346,): give one.",
+            ["--field", "346"],
+            "2 coordinates for a field 346: give",
+        ),
+        ("no sensor is called 'x'; give sensor, one of a, b.", ["--sensor", "x"], "give --sensor, one of"),
+        ("unit = 'minutes' is not a unit.", ["--time-unit", "minutes"], "--time-unit 'minutes' is"),
+    ],
+)
+def test_messages_have_the_names_of_options(message, words, said):
+    assert said in wording.as_options(message, words)
+
+
+@pytest.mark.parametrize("length", ["0", "0s", "soon", ""])
+def test_the_length_of_a_piece_is_named_as_it_was_given(timesurf, tmp_path, length):
+    npz.write(tmp_path / "one.npz", Recordings([[1], [2]], t=[5], labels=["a"], field=(4, 3)))
+    code, said = timesurf("train", tmp_path / "one.npz", "--model", tmp_path / "m.tsf", "--every", length)
+    assert (code, f"--every {length}: a time is needed".replace("  ", " ") in said) == (2, True), said
+
+
+def test_numbers_of_one_thing_are_singular(timesurf, tmp_path):
+    npz.write(tmp_path / "one.npz", Recordings([[1], [2]], t=[5], field=(4, 3)))
+    assert "1 number, the field 4x3 2" in timesurf("inspect", tmp_path / "one.npz", "--crop", "3")[1]
+    with pytest.raises(EventError, match="for 1 recording:"):
+        Recordings([[1], [2]], t=[5], field=(4, 3), labels=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"), [("ab" * 10, "Only 20 pieces choose it"), ("abb", ", 1 of class a, choose it")]
+)
+def test_few_recordings_are_said_with_commas_in_place(capsys, labels, said):
+    say_few(
+        Recordings(
+            [[0] * len(labels)], t=range(len(labels)), offsets=range(len(labels) + 1), labels=list(labels), field=(1,)
+        ),
+        "choose it",
+        "piece",
+    )
+    assert said in " ".join(capsys.readouterr().out.split())

@@ -30,6 +30,7 @@ def cut(recordings: Recordings, every: str | None, overlap: float = 0.0, *, rest
         nothing = np.zeros(len(recordings), dtype=np.int64)
         return Pieces(recordings, np.arange(len(recordings)), nothing, nothing)
     text = every.strip()
+    _check_length(text)
     if text.isdecimal():
         pieces = cut_recordings(recordings, events=int(text[:18]), overlap=overlap, rest=rest)
     else:
@@ -37,6 +38,17 @@ def cut(recordings: Recordings, every: str | None, overlap: float = 0.0, *, rest
     if not rest:
         console.print(f"{_counted(pieces, text)}.", highlight=False)
     return pieces
+
+
+def _check_length(text: str) -> None:
+    """Refuse what is neither a time nor a number of events, or is nothing."""
+    try:
+        whole = not text.isdecimal() or int(text[:18])
+        if whole and (text.isdecimal() or microseconds(text, "every")):
+            return
+    except SettingError:
+        pass
+    raise SettingError(f"--every {text}: a time is needed, such as 1s, or a number of events, such as 5000.")
 
 
 def _counted(pieces: Pieces, length: str) -> str:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from timesurf.cli.app import Json, app, console, write_json
 from timesurf.cli.terminal import bold
-from timesurf.cli.wording import installable
+from timesurf.cli.wording import as_options, installable
 
 EXTRAS = {  # purpose of each extra, and the module that shows whether it is installed
     "plots": ("pictures and animations", "matplotlib"),
@@ -74,5 +74,5 @@ def _engines() -> dict[str, str]:
             engines.load(name)
             found[name] = ""
         except TimesurfError as error:
-            found[name] = installable(str(error))
+            found[name] = installable(as_options(str(error), []))
     return found

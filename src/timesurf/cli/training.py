@@ -229,10 +229,10 @@ def say_few(recordings: Any, decide: str, things: str = "recording") -> None:
     names, numbers = np.unique(recordings.labels[recordings.labelled].astype(str), return_counts=True)
     least = int(numbers.min(initial=_FEW))
     if len(recordings) < _FEW or least < _FEW_PER_CLASS:
-        scarce = f", {least:,} of class {names[numbers.argmin()]}" if least < _FEW_PER_CLASS else ""
+        scarce = f", {least:,} of class {names[numbers.argmin()]}," if least < _FEW_PER_CLASS else ""
         console.print(
             Text(
-                f"Only {count(len(recordings), things)}{scarce}, {decide}: on so few that is rough. A larger "
+                f"Only {count(len(recordings), things)}{scarce} {decide}: on so few that is rough. A larger "
                 "--validation, or more recordings, make it more reliable."
             )
         )

@@ -8,6 +8,8 @@ from importlib.metadata import PackageNotFoundError, distribution
 from urllib.parse import unquote, urlsplit
 
 _SIZES = re.compile(r"\b(field|crop|corner|downsample) = \((\d+(?:, \d+)*,?)\)")  # as Python writes them
+_FIELD = re.compile(r"\bfield \((\d+(?:, \d+)*),?\)")
+_CALLED = {"unit": "time_unit"}  # settings whose options have other names
 _EXTRA = re.compile(r"pip install 'timesurf\[(\w+)\]'")
 
 
@@ -37,14 +39,18 @@ def as_options(message: str, words: list[str]) -> str:
     "engine 'cuda' cannot run here. Use --engine cpu."
     >>> as_options("Its size is not known: give field as well.", ["--crop", "5x5"])
     'Its size is not known: give --field as well.'
+    >>> as_options("unit = 'minutes' is not a unit of time.", ["--time-unit", "minutes"])
+    "--time-unit 'minutes' is not a unit of time."
 
     """
     message = _SIZES.sub(lambda found: f"{found[1]} = {found[2].replace(', ', 'x').rstrip(',')}", message)
+    message = _FIELD.sub(lambda found: f"field {found[1].replace(', ', 'x')}", message)
     message = re.sub(r"\bgive field\b(=\(width, height\))?", "give --field", message)
+    message = re.sub(r"\bgive sensor\b", "give --sensor", message)
     given = {word.partition("=")[0] for word in words if word.startswith("--")}
 
     def named(found: re.Match[str]) -> str:
-        option = f"--{found[1].replace('_', '-')}"
+        option = f"--{_CALLED.get(found[1], found[1]).replace('_', '-')}"
         return f"{option} " if option in given else found[0]
 
     return re.sub(r"\b([a-z_]+) = ", named, re.sub(r"\bengine='(\w+)'", r"--engine \1", message))

@@ -53,7 +53,8 @@ def as_labels(labels: Any, recordings: int) -> Array | None:
     if not isinstance(labels, np.ndarray):
         labels = _objects(labels)  # as they are: NumPy would turn 1 and "a" into "1" and "a"
     if labels.shape != (recordings,):
-        raise EventError(f"{labels.shape} labels for {recordings} recordings: one per recording is needed.")
+        plural = "s" * (recordings != 1)
+        raise EventError(f"{labels.shape} labels for {recordings} recording{plural}: one per recording is needed.")
     if labels.dtype.kind != "O":
         return _checked(np.array(labels))
     unknown = np.array([label is None for label in labels], dtype=np.bool_)

@@ -163,7 +163,7 @@ def write(path: str | Path, recordings: Recordings) -> None:
     --------
     >>> write("two.es", Recordings([[0, 1], [0, 0]], t=[1, 2], offsets=[0, 1, 2], field=(2, 1)))
     Traceback (most recent call last):
-    timesurf.errors.EventError: two.es takes one recording, not 2: write each to its own file, or all with io.npz.write.
+    timesurf.errors.EventError: two.es takes one recording, not 2: write each to its own file, or all to one .npz file.
 
     """
     path = Path(path)
@@ -171,11 +171,11 @@ def write(path: str | Path, recordings: Recordings) -> None:
         raise EventError(f"{path} is of no known format to write; known are {', '.join(WRITTEN)}.")
     if len(recordings) != 1:
         raise EventError(
-            f"{path} takes one recording, not {len(recordings)}: write each to its own file, or all with io.npz.write."
+            f"{path} takes one recording, not {len(recordings)}: write each to its own file, or all to one .npz file."
         )
     dimensions = (1, 2) if path.suffix.lower() == ".csv" else (2,)
     if len(recordings.field) not in dimensions or recordings.polarities > 2:
-        raise EventError(f"{path} takes events of a camera (x, y and at most 2 polarities): io.npz.write takes any.")
+        raise EventError(f"{path} takes events of a camera (x, y and at most 2 polarities): an .npz file takes any.")
     check_output(path)
     if path.suffix.lower() == ".csv":
         csv.write(path, recordings)

@@ -128,9 +128,8 @@ class Preparation:
         corner = self.corner
         for name, size in (("crop", self.crop), ("downsample", self._factors if len(self._factors) > 1 else None)):
             if size is not None and len(size) != len(field):
-                raise SettingError(
-                    f"{name} = {_sized(size)} has {len(size)} numbers, the field {_sized(field)} {len(field)}."
-                )
+                has = f"{len(size)} number{'s' * (len(size) != 1)}"
+                raise SettingError(f"{name} = {_sized(size)} has {has}, the field {_sized(field)} {len(field)}.")
         if self.crop is not None and corner is None:
             corner = tuple(max((n - m) // 2, 0) for n, m in zip(field, self.crop, strict=True))
         if self.polarity in ("on", "off") and polarities != 2:
