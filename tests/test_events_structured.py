@@ -215,3 +215,11 @@ def test_joined_recordings_follow_one_another_on_the_largest_field():
     for wrong, why in (([], "no recordings"), ([a, Recordings([[0]], [0], field=(9,))], "fields of 2 x 7 and 9")):
         with pytest.raises(EventError, match=why):
             joined(wrong)
+
+
+def test_events_out_of_order_are_sorted_where_that_is_asked_for():
+    events = np.array([(3, 1, 7, 1), (2, 0, 0, 0), (1, 1, 0, 1)], [("x", "i2"), ("y", "i2"), ("t", "i8"), ("p", "i1")])
+    with pytest.raises(EventError, match="sort=True"):
+        Recordings.from_structured([events[:1], events])
+    found = Recordings.from_structured([events[:1], events], sort=True)
+    assert (found.t.tolist(), found.p.tolist(), found.coords[0].tolist()) == ([7, 0, 0, 7], [1, 0, 1, 1], [3, 2, 1, 3])

@@ -182,3 +182,11 @@ def test_data_sets_are_refused_by_other_names_and_splits(monkeypatch, tmp_path):
         sources.load("sentences", split="both")
     with pytest.raises(EventError, match="not divided into train and test"):
         poker.load("test")
+
+
+def test_text_says_by_what_name_it_is_read(tmp_path):
+    (tmp_path / "events.txt").write_text("0.1 3 4 1\n")
+    with pytest.raises(EventError, match=r"such as t x y p, are read from a file that is called \.csv"):
+        sources.load(tmp_path / "events.txt")
+    (tmp_path / "events.txt").rename(tmp_path / "events.csv")
+    assert sources.load(tmp_path / "events.csv").t.tolist() == [100_000]

@@ -24,6 +24,9 @@ def read(path, text, **how):
         ("t,x,y,on\n10,1,2,1\n12,3,0,0\n", {}),
         ("10,1,2,1\n12,3,0,0\n", {}),
         ("10,1,2,1\n12,3,0,0", {}),
+        ("0.00001 1 2 1\r\n0.000012 3 0 0\r\n", {}),  # the events.txt of common data sets
+        ("# t_us x y p\n10 1 2 1\n12 3 0 0\n", {}),
+        ("1 2 10 1\n3 0 12 0\n", {"columns": "x,y,t,p"}),
         ("x,y,t,p\r\n1,2,10,1\r\n\r\n3,0,12,0\r\n", {}),
         ("Timestamp, X, Y, Polarity\n10, 1, 2, 1\n12, 3, 0, -1\n", {}),
         ('"x";"y";"polarity";"timestamp"\n1;2;1;10\n3;0;-1;12\n', {}),

@@ -76,7 +76,10 @@ def load(what: str | Path, *, split: str = "train", field: Sequence[int] | None 
         return npz.read(place)
     if place.is_dir() or place.suffix.lower() in camera.SUFFIXES:
         return camera.read(place, field=field)
-    raise EventError(f"{place} is a file of no known format. {_ACCEPTED}")
+    lines = " Lines of numbers, such as t x y p, are read from a file that is called .csv."
+    raise EventError(
+        f"{place} is a file of no known format.{lines if place.suffix.lower() == '.txt' else ''} {_ACCEPTED}"
+    )
 
 
 def fitted(

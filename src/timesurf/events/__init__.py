@@ -381,6 +381,7 @@ class Recordings:
         labels: Any = None,
         columns: str = structured.COLUMNS,
         unit: str | None = None,
+        sort: bool = False,
     ) -> Recordings:
         """From structured arrays with tonic's names (x, y, z, t, p) or usual others, or arrays of one row per event.
 
@@ -398,6 +399,8 @@ class Recordings:
             What the columns of arrays without names are.
         unit : str, optional
             Of the times: s, ms, us or ns. None: us; in arrays without names, s if some times have a fraction.
+        sort : bool
+            Whether to sort the events of each recording by time, rather than refuse them out of order.
 
         Examples
         --------
@@ -418,6 +421,7 @@ class Recordings:
             field=sizes(coords) if field is None else field,
             polarities=polarities or (1 if p is None else sizes([p], ["p"])[0]),
             labels=labels,
+            sort=sort,
         )
 
     def to_structured(self) -> list[Array]:

@@ -35,7 +35,7 @@ class Columns:
     held : tuple of str or None
         x, y, t or p for each; None: nothing of an event.
     separator : str
-        What is between two columns: a comma, a semicolon or a tab.
+        What is between two columns: a comma, a semicolon, a tab or a space.
     unit : str
         Of the times: s, ms, us or ns.
     header : bool
@@ -75,6 +75,8 @@ class Columns:
         lines = [line.decode("utf-8", "replace").strip("\ufeff\r ") for line in text.split(b"\n", _SAMPLE)[:_SAMPLE]]
         first = lines[0] if lines else ""
         separator = max((",", ";", "\t"), key=first.count)
+        if separator not in first and " " in first:
+            separator, first = " ", first.lstrip("# ")
         own = [part.strip() for part in first.split(separator)]
         header = sum(map(_is_name, own)) > 1 and all(_is_name(part) or not part for part in own)
         called = own if header else [part.strip() for part in (names or _BARE).split(",")]
