@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from timesurf import EventError, Recordings, SettingError
+from timesurf.cli.cutting import cut
 from timesurf.io.columns import DTYPE
 from timesurf.learning import ridge
 from timesurf.learning.split import split
@@ -51,6 +52,25 @@ def test_pieces_of_time_against_a_plain_loop(seed, length, overlap, rest):
     pieces = zip(found.origin.tolist(), found.begin.tolist(), found.recordings, strict=True)
     assert [(r, at, piece.t.tolist()) for r, at, piece in pieces] == expected
     assert found.recordings.labels.tolist() == found.origin.tolist()
+
+
+def test_a_last_piece_that_is_nearly_whole_remains_where_that_is_asked_for():
+    t = [0, 99, 100, 195]
+    almost = Recordings([[0] * 4], t=t, field=(1,))
+    assert cutting.cut(almost, 100).recordings.counts.tolist() == [2]
+    found = cutting.cut(almost, 100, least=0.9)
+    assert (found.recordings.counts.tolist(), found.left.tolist()) == ([2, 2], [0])
+    assert cutting.cut(almost, 100, least=0.97).left.tolist() == [96]
+    assert cutting.cut(almost, 100, overlap=0.5, least=0.9).begin.tolist() == [0, 50, 100]
+    assert cutting.cut(almost, events=3, least=0.3).recordings.counts.tolist() == [3, 1]
+    with pytest.raises(SettingError, match="least"):
+        cutting.cut(almost, 100, least=0)
+
+
+def test_the_command_keeps_a_last_piece_that_is_nearly_whole(capsys):
+    almost = Recordings([[0] * 3], t=[0, 1_000_000, 1_999_000], field=(1,))
+    assert len(cut(almost, "1 s").recordings) == 2
+    assert "2 pieces of 1 s of 1 recording." in capsys.readouterr().out
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 25), st.sampled_from([0.0, 0.5]), st.booleans())

@@ -19,6 +19,7 @@ Every = Annotated[
     str | None,
     typer.Option(help="Cut recordings into pieces: of a time, such as 1s, or of a number of events, such as 5000."),
 ]
+_LEAST = 0.9  # share of a piece that the last one of a recording needs: its last event is seldom at its very end
 Overlap = Annotated[float, typer.Option(min=0, max=0.99, help="Share of a piece that the next one repeats.")]
 
 
@@ -32,9 +33,9 @@ def cut(recordings: Recordings, every: str | None, overlap: float = 0.0, *, rest
     text = every.strip()
     _check_length(text)
     if text.isdecimal():
-        pieces = cut_recordings(recordings, events=int(text[:18]), overlap=overlap, rest=rest)
+        pieces = cut_recordings(recordings, events=int(text[:18]), overlap=overlap, rest=rest, least=_LEAST)
     else:
-        pieces = cut_recordings(recordings, text, overlap=overlap, rest=rest)
+        pieces = cut_recordings(recordings, text, overlap=overlap, rest=rest, least=_LEAST)
     if not rest:
         console.print(f"{_counted(pieces, text)}.", highlight=False)
     return pieces

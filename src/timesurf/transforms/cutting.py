@@ -49,6 +49,7 @@ def cut(
     events: int | None = None,
     overlap: float = 0.0,
     rest: bool = False,
+    least: float = 1.0,
 ) -> Pieces:
     """Cut recordings into pieces of one length, and keep account of where each comes from.
 
@@ -65,6 +66,8 @@ def cut(
     rest : bool
         Whether what is left over at the end of a recording makes a piece too. In any case a recording that is shorter
         than a piece is one.
+    least : float
+        Share of its length that the last piece needs, where `rest` is False: below 1, one that is nearly whole remains.
 
     Returns
     -------
@@ -78,6 +81,8 @@ def cut(
     length = _length(every, events)
     if not 0 <= overlap <= 0.99:
         raise SettingError(f"overlap = {overlap!r} must be a share of a piece, from 0 to 0.99.")
+    if not 0 < least <= 1:
+        raise SettingError(f"least = {least!r} must be a share of a piece, above 0 and at most 1.")
     hop = max(round(length * (1 - overlap)), 1)
     starts, stops, begins, numbers, left = [], [], [], [], []
     most = MOST_PIECES
@@ -85,7 +90,8 @@ def cut(
         a, n = int(recordings.starts[r]), int(recordings.counts[r])
         begin, end = (0, n) if every is None else (int(first) - int(first) % length, int(last) + 1)
         number = max((end - begin - length) // hop + 1, 0)
-        number += number == 0 or (rest and end - begin > (number - 1) * hop + length)
+        over = end - begin > (number - 1) * hop + length
+        number += number == 0 or (over and (rest or end - begin - number * hop >= least * length))
         most -= number
         if most < 0:
             raise SettingError(f"There would be more than {MOST_PIECES:,} pieces: cut recordings into longer ones.")
