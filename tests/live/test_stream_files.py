@@ -82,8 +82,9 @@ def test_larger_sensor_is_refused_where_nothing_is_prepared(timesurf, model, tmp
 
 @pytest.mark.parametrize("source", ["udp://127.0.0.1:7791", "-"])
 def test_size_of_what_arrives_live_must_lead_to_the_network(timesurf, model, source):
-    code, said = timesurf("stream", model(), "--from", source, "--field", "64x64")
-    assert (code, "the network takes 8 x 8" in said) == (2, True), said
+    for command in (("stream",), ("live", "--no-browser")):
+        code, said = timesurf(*command, model(), "--from", source, "--field", "64x64")
+        assert (code, "the network takes 8 x 8" in said) == (2, True), said
 
 
 @pytest.mark.parametrize("command", COMMANDS)
