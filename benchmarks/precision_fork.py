@@ -54,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=2, help="as of `timesurf bench continual`")
     parser.add_argument("--number", type=int, default=2, help="which of its networks, from 0")
-    parser.add_argument("--starts", type=int, default=6)
+    parser.add_argument("--starts", type=int, default=40)
     parser.add_argument("--recordings", type=int, default=1000, help="to learn from, and as many to test on")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()

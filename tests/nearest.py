@@ -116,7 +116,7 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     "results/*": ["tests/results/test_decisions*.py"],
 }
 OUTSIDE = [  # not the core
-    "__init__.py", "__main__.py", "display.py", "errors.py", "times.py", "estimator*", "presets*",
+    "__init__.py", "__main__.py", "cores.py", "display.py", "errors.py", "times.py", "estimator*", "presets*",
     "baselines/*", "bench/*", "cli/*", "datasets/*", "export/*", "io/*", "paper/*", "plots/*", "report/*", "search/*",
     "storage/*", "engines/__init__.py", "engines/cuda/*", "engines/dask/*",
     # the page in a browser: its server, its pictures, a pad to draw on, a model for those who bring none

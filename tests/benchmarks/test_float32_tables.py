@@ -11,10 +11,10 @@ def test_the_page_holds_the_figures_of_the_results():
     assert filled(page, found) == page, "run python -m benchmarks.float32_tables"
 
 
-def test_one_network_of_nine_is_lost():
+def test_all_nine_networks_adapt():
     last = [of[-1] for name, file in tables.ADAPTING.items() if "32" in name for of in last_steps(file)]
     assert len(last) == 9
-    assert sum(accuracy < 0.99 for accuracy in last) == 1
+    assert min(last) > 0.99
 
 
 def last_steps(file):

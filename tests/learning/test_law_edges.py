@@ -196,10 +196,9 @@ def test_the_temperature_is_nine_logarithms_of_the_classes_by_the_squared_distan
 def sampled(monkeypatch, *, recordings=400, events=3_000_000):
     """Numbers of the recordings drawn of twelve of ten events each: nine of class 0, three of class 1."""
     monkeypatch.setattr(probe, "PROBED", recordings)
-    monkeypatch.setattr(probe, "PROBED_EVENTS", events)
     data = regular([10] * 12, [0] * 9 + [1] * 3)
     data = Recordings([], data.t + np.repeat(np.arange(12), 10), offsets=data.offsets, field=(), labels=data.labels)
-    drawn = probe.sample(data, np.random.default_rng(0))
+    drawn = probe.sample(data, np.random.default_rng(0), events)
     return drawn.t[drawn.offsets[:-1]].tolist()
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from timesurf import EventError, Full, Network, Recordings, Rule, SettingError, Tile, engines
+from timesurf import EventError, Full, Network, Recordings, Rule, SettingError, Tile, Window, engines
 from timesurf.engines import Batch, Outcome, Parameters, Trace
 from timesurf.layers import stack
 from timesurf.learning import adapt, grow, means, start
@@ -255,3 +255,43 @@ def test_adapting_joins_what_it_did_to_each_recording():
     network.parameters[0].centroids[:] = 1e9
     with pytest.raises(SettingError, match="diverged"):
         network.adapt(data)
+
+
+# ------------------------------------------------------------------ units from many recordings
+
+
+def two_kinds(recordings, events):
+    """The first recordings have one pixel, the others two beside each other that fire in turn."""
+    pair = np.repeat(np.arange(recordings) >= recordings // 2, events)
+    x = np.where(pair, np.tile([2, 3], recordings * events // 2), 0)
+    offsets = np.arange(recordings + 1) * events
+    return engines.pack(Recordings([x], np.tile(np.arange(events), recordings), offsets=offsets, field=(4,)))
+
+
+def test_units_of_many_recordings_know_what_only_the_later_ones_show():
+    (stage,) = stack([Window(3, units=3, tau=1e9)], (4,), 1)
+    batch, seed = two_kinds(recordings=10, events=800), np.random.default_rng
+    few = start.first_centroids(CPU, (stage, stage), 0, Parameters(), batch, seed(0), "quick", range(3), 0)
+    many = start.centroids_of_many(CPU, stage, batch, seed(0))
+    np.testing.assert_allclose(few.reshape(3, 3), [[0, 1, 0]] * 3, atol=1e-6)
+    np.testing.assert_allclose(sorted(many.reshape(3, 3).tolist()), [[0, 1, 0], [0, 1, 1], [1, 1, 0]], atol=0.01)
+
+
+def test_units_of_many_recordings_come_from_stretches_of_some_of_them(monkeypatch):
+    (stage,) = stack([Window(1, units=2, tau=1)], (4,), 1)
+    seen = []
+
+    class Noting:
+        @staticmethod
+        def surfaces(stages, parameters, batch, layer):
+            seen.append(np.diff(batch.offsets).tolist())
+            return CPU.surfaces(stages, parameters, batch, layer)
+
+    monkeypatch.setattr(start, "_STRETCHES", 7)
+    monkeypatch.setattr(start, "_STRETCH", 30)
+    monkeypatch.setattr(start, "_AT_ONCE", 60)
+    monkeypatch.setattr(start, "kmeans_on_a_core", lambda rows, units, *rest: np.full((units, 1), len(rows)))
+    found = start.centroids_of_many(Noting, stage, two_kinds(recordings=10, events=400), np.random.default_rng(0))
+    assert [n for lengths in seen for n in lengths] == [30] * 7
+    assert max(map(len, seen)) <= 2
+    assert found[0, 0, 0] == pytest.approx(200, abs=len(seen))  # 100 per unit

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,8 @@ from timesurf.events import Recordings
 from timesurf.inference import class_numbers, emitted
 from timesurf.layers import Full, Window, stack
 from timesurf.learning.means import mean_surfaces
-from timesurf.learning.probe import Probed, cross_validated, sample
-from timesurf.learning.start import first_centroids
+from timesurf.learning.probe import PROBED_EVENTS, Probed, cross_validated, sample
+from timesurf.learning.start import centroids_of_many, first_centroids
 
 Array = NDArray[Any]
 
@@ -42,8 +43,15 @@ class Looked(NamedTuple):
 class Comparison:
     """Recordings that candidates are compared on, each with the same draws."""
 
-    def __init__(self, known: Recordings, engine: Engine, options: Options, rng: np.random.Generator) -> None:
-        self.some = sample(known, rng)
+    def __init__(
+        self,
+        known: Recordings,
+        engine: Engine,
+        options: Options,
+        rng: np.random.Generator,
+        events: int = PROBED_EVENTS,
+    ) -> None:
+        self.some = sample(known, rng, events)
         self.label = class_numbers(known.classes, self.some)
         self.engine, self.options, self.classes = engine, options, len(known.classes)
         self.kmeans, self.folds = (int(seed) for seed in rng.integers(2**31, size=2))
@@ -56,6 +64,15 @@ class Comparison:
         centroids = first_centroids(self.engine, stages, 0, Parameters(), batch, rng, "quick", units, 0.0)
         layer = Parameters().with_layer(centroids)
         return Hidden(window, centroids, emitted(self.engine, stages[:1], layer, self.some, self.options, 0))
+
+    def place_free(self, window: Window) -> tuple[Array, Recordings]:
+        """Centroids of a hidden layer from many recordings, and what it makes of them where all places are one."""
+        stages = stack(
+            [replace(window, stride="field"), Full(tau=1)], self.some.field, self.some.polarities, self.classes
+        )
+        centroids = centroids_of_many(self.engine, stages[0], pack(self.some), np.random.default_rng(self.kmeans))
+        layer = Parameters().with_layer(centroids)
+        return centroids, emitted(self.engine, stages[:1], layer, self.some, self.options, 0)
 
     def means(self, coarse: Recordings, taus: Sequence[float]) -> Array:
         """Mean surface of each recording, at all time constants."""

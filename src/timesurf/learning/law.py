@@ -8,7 +8,9 @@ Times are multiples of the rhythm of the recordings, sizes follow from their fie
     window            a quarter of the field, odd, from 5 to 9 pixels (in one dimension up to 65)
     tau               4 x own interval: an edge and its wake, not the whole past; twice that, if a probe errs less
     places            about 16 per dimension in 1-D, 12 in 2-D, 6 in 3-D: stride = field / places
-    coarser strides   a third of the places, or none (stride="field"), only if a probe is clearly better with them
+    coarser strides   a third of the places, or none (stride="field"), only if a probe is clearly better with them.
+                      Where all places are one, units are found again from more recordings, and time constants compared
+                      on more of them: few entries are left, and much depends on these
     tau of the last   1/8 of a recording, at most 16 x the mean interval of the layer's own entries. Where each entry
                       fires several times in a recording, two side by side, 4 times and 1/4 of that: it was active
                       just now, or long ago, which one cannot say. 1/4 or 1/16 alone, if a probe errs clearly less
@@ -45,6 +47,7 @@ from timesurf.learning import copies, ridge
 from timesurf.learning.candidates import Comparison, Hidden, Looked
 from timesurf.learning.means import apart, mean_surfaces
 from timesurf.learning.probe import (
+    POOLED_EVENTS,
     PROBED_EVENTS,
     Strides,
     clearly_better,
@@ -275,7 +278,8 @@ def _pooled(
     strides = [each for each in _strides(known.field, knobs.places) if _fits(window, known, each)]
 
     def longest(coarse: Recordings) -> tuple[float]:
-        rests = intervals(coarse.entries(), coarse.t, coarse.counts)
+        some = coarse[next(coarse.parts(PROBED_EVENTS))]
+        rests = intervals(some.entries(), some.t, some.counts)
         at_most = 16 * float(rests.mean()) if len(rests) else math.inf
         return (knobs.last_tau * min(duration / 8, at_most),)
 
@@ -299,6 +303,10 @@ def _pooled(
         if clearly_better(found.probed.accuracy, best.probed.accuracy, len(comparison.label)):
             best, stride = found, each
     why.append(_probed(stride, tried))
+    if stride == "field":  # few entries are left, so more recordings can be looked at: time constants matter more
+        comparison, window = Comparison(known, comparison.engine, options, rng, POOLED_EVENTS), hidden.window
+        centroids, coarse = comparison.place_free(window)
+        hidden, best = Hidden(window, centroids, coarse), comparison.look(coarse, longest(coarse))
     dense = stride != "field" and _dense(float(np.median(hidden.fine.counts)), best.coarse)
     (reach,) = best.taus
     if dense:

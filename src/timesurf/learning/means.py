@@ -22,6 +22,7 @@ from timesurf.rule import Rule
 Array = NDArray[Any]
 
 _LARGE = 1 << 20  # entries of a surface: in larger ones most entries never fire
+_EVENTS = 1 << 20  # of the recordings whose mean surfaces are found at one time, unless one has more
 
 
 def mean_surface(engine: Engine, stages: Sequence[Stage], below: Parameters, batch: Batch) -> Array:
@@ -48,7 +49,8 @@ def mean_surfaces(engine: Engine, recordings: Recordings, tau: float) -> Array:
     """
     entries = math.prod(recordings.field) * recordings.polarities
     at_once = max(_LARGE // entries, 1)
-    parts = [recordings[r : r + at_once] for r in range(0, len(recordings), at_once)]
+    groups = [recordings[r : r + at_once] for r in range(0, len(recordings), at_once)]
+    parts = (group[part] for group in groups for part in group.parts(_EVENTS))
     means = [_side_by_side(engine, some, entries, max(tau, 1.0)) for some in parts]
     return np.concatenate([np.empty((0, entries), np.float32), *means])
 

@@ -24,6 +24,7 @@ Array = NDArray[Any]
 Strides = tuple[int, ...] | Literal["field"]
 PROBED = 400  # recordings: ridge regression takes their number cubed
 PROBED_EVENTS = 3_000_000  # as many recordings as hold so many events
+POOLED_EVENTS = 8_000_000  # where all places are one, and only time constants are compared
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)  # of ridge regression, in units of the mean squared length of a surface
 
 
@@ -34,7 +35,7 @@ class Probed(NamedTuple):
     error: float  # squared error of the same regression, 1 for one that knows nothing, at the best penalty
 
 
-def sample(known: Recordings, rng: np.random.Generator) -> Recordings:
+def sample(known: Recordings, rng: np.random.Generator, events: int = PROBED_EVENTS) -> Recordings:
     """Recordings to probe with, of all classes in turn, as many as take seconds."""
     label = class_numbers(known.classes, known)
     shuffled = rng.permutation(len(known))
@@ -44,7 +45,7 @@ def sample(known: Recordings, rng: np.random.Generator) -> Recordings:
         turn[mine] = np.arange(len(mine))
     order = np.argsort(turn[shuffled], kind="stable")
     order = shuffled[order][:PROBED]
-    enough = int(np.searchsorted(np.cumsum(known.counts[order]), PROBED_EVENTS)) + 1
+    enough = int(np.searchsorted(np.cumsum(known.counts[order]), events)) + 1
     least = min(2 * len(known.classes), len(order))
     return known[np.sort(order[: max(enough, least)])]
 

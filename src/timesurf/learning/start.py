@@ -18,6 +18,7 @@ import math
 import threading
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
@@ -36,6 +37,9 @@ Start = Literal["mean", "kmeans", "quick", "ridge"]
 
 _KMEANS_SAMPLES = 50_000  # surfaces: more do not change the centroids of k-means
 _QUICK_SAMPLES = 100  # surfaces per unit of a quick start
+_STRETCHES = 100  # recordings that `centroids_of_many` draws surfaces from, if there are so many
+_STRETCH = 10_000  # events of each, at most
+_AT_ONCE = 1 << 15  # events whose surfaces are in memory at one time
 _KMEANS_ENTRIES = 1 << 24  # of all surfaces: fewer where they are large, or k-means takes minutes
 _APART = 0.02  # of a quick start: how far several units of a class begin from its mean surface, relative to that
 _PER_UNIT = 4  # recordings to find each of a class's several units from
@@ -277,10 +281,37 @@ def _kmeans(
         ts = ts[rng.choice(len(ts), samples, replace=False)]
     if len(ts) < units:
         raise EventError(f"k-means needs at least {units} events for {units} units, not {len(ts)}.")
+    return _clustered(engine, stage, ts, rng, units, quick)
+
+
+def _clustered(engine: Engine, stage: Stage, ts: Array, rng: np.random.Generator, units: int, quick: bool) -> Array:
+    """Centroids of surfaces by the engine's k-means, or that of the CPU."""
     seed = int(rng.integers(2**31))
     found = engine.kmeans(ts, units, seed) if isinstance(engine, Clusters) else kmeans_on_a_core(ts, units, seed, quick)
     centroids: Array = found.reshape(units, *stage.surface_shape)
     return centroids
+
+
+def centroids_of_many(engine: Engine, stage: Stage, batch: Batch, rng: np.random.Generator) -> Array:
+    """Centroids of a first layer, as a quick start finds them, but from stretches of many recordings.
+
+    A quick start draws from as few recordings as have enough events. Where these are long that is one of them, which
+    shows one thing only.
+    """
+    counts = np.diff(batch.offsets)
+    chosen = np.sort(rng.permutation(len(counts))[:_STRETCHES])
+    lengths = np.minimum(counts[chosen], _STRETCH)
+    starts = batch.offsets[chosen] + rng.integers(0, counts[chosen] - lengths + 1)
+    samples = min(_QUICK_SAMPLES * stage.units, max(_KMEANS_ENTRIES // math.prod(stage.surface_shape), 1))
+    share = min(samples / max(int(lengths.sum()), 1), 1.0)
+    zeros = Parameters().with_layer(np.zeros((stage.units, *stage.surface_shape)))
+    found, group = [], np.cumsum(lengths) // _AT_ONCE
+    for number in np.unique(group):
+        some = np.flatnonzero(group == number)
+        ts = engine.surfaces((stage,), zeros, _stretches(batch, starts[some], lengths[some]), 0)
+        drawn = np.sort(rng.permutation(len(ts))[: math.ceil(share * len(ts))])
+        found.append(ts[drawn].reshape(len(drawn), math.prod(stage.surface_shape)))
+    return _clustered(engine, stage, np.concatenate(found), rng, stage.units, quick=True)
 
 
 def kmeans_on_a_core(points: Array, units: int, seed: int, quick: bool) -> Array:
@@ -299,11 +330,17 @@ def kmeans_on_a_core(points: Array, units: int, seed: int, quick: bool) -> Array
 
 
 def _subset(batch: Batch, chosen: Array) -> Batch:
-    parts = [slice(batch.offsets[r], batch.offsets[r + 1]) for r in chosen]
-    lengths = np.diff(batch.offsets)[chosen]
+    """Some recordings of a batch."""
+    some = _stretches(batch, batch.offsets[chosen], np.diff(batch.offsets)[chosen])
+    return replace(some, label=batch.label[chosen])
+
+
+def _stretches(batch: Batch, starts: Array, lengths: Array) -> Batch:
+    """So many events from each of these on, as recordings without a label."""
+    parts = [slice(start, start + length) for start, length in zip(starts, lengths, strict=True)]
     return Batch(
         np.concatenate([batch.entry[part] for part in parts]),
         np.concatenate([batch.t[part] for part in parts]),
         np.concatenate([[0], np.cumsum(lengths)]),
-        batch.label[chosen],
+        np.full(len(parts), -1, dtype=batch.label.dtype),
     )
