@@ -178,9 +178,7 @@ def _closest(builder, layer, look):
             vectors, lanes = FORMS[number - 1]
             dot = look(vectors, lanes)
             squares = layer.load("squares", ir.VectorType(F64, lanes))
-            far = emit.multiply_add(
-                builder, dot, layer.full(-2.0, lanes, F64), squares
-            )  # less ||ts||^2
+            far = emit.multiply_add(builder, dot, layer.full(-2.0, lanes, F64), squares)  # less ||ts||^2
             low = emit.least(builder, emit.lower(builder, far, layer.full(float("inf"), lanes, F64)))
             same = builder.bitcast(builder.fcmp_ordered("==", far, low), ir.IntType(lanes))
             some = builder.or_(builder.zext(same, layer.index), layer.index(1 << lanes))
