@@ -76,7 +76,7 @@ def test_every_transform_is_among_those_fuzzed():
             if inspect.isfunction(of) and of.__module__.startswith("timesurf.transforms") and name[0] != "_"
         ]  # fmt: skip
         missing = {name for name in public if f".{name}" not in text}
-        assert missing <= {"also_arrays", "in_parts", "without_noise", "without_hot_pixels"}
+        assert missing <= {"also_arrays", "events_before", "in_parts", "without_noise", "without_hot_pixels"}
     assert ".stream()" in text
 
 
