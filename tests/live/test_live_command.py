@@ -47,7 +47,8 @@ def started(model, tmp_path):  # noqa: F811
 
 def ended(process, sign):
     process.send_signal(sign)
-    said, _ = process.communicate(timeout=120)
+    process.wait(120)
+    said = process.stdout.read()  # `communicate` would lose lines that `readline` has read ahead
     assert "Traceback" not in said, said
     assert process.returncode == 0, said
     return said
