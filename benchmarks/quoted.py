@@ -50,8 +50,8 @@ def readme():
         f"{preset.training_s} s on a GPU"
     )
     yield (
-        f"{simulated.sup3r.recording_accuracy:.2%} of recordings, one network; four others, trained on a GPU: "
-        f"[{gpu.sup3r.recording_accuracy:.2p} to 98.05 %]"
+        f"{simulated.sup3r.recording_accuracy:.2%} of recordings, one network; another, trained on a GPU: "
+        f"[{gpu.sup3r.recording_accuracy:.2%}]"
     )
     yield f"on the still images: **{simulated.ann_mnist.recording_accuracy:.2%}** |"
     table1 = read("table1")
@@ -418,7 +418,7 @@ def gpu():
         ("HOTS, 32 and 96 units; polynomial SVM on histograms", "hots_svm", "100 %"),
     ):
         yield row(label, accuracy(of, name), kept, accuracy(cpu, name))
-    yield f"the card trained this way reached {of.sup3r.recording_accuracy:.2p} to 98.05 %"
+    yield f"the card trained this way reached {of.sup3r.recording_accuracy:.2%}"
     rows = {one.what: one for one in read("gpu").rows}
     epoch = Number(read("gpu").events / rows["training, batches of 128"].card_events_per_s)
     yield f"An epoch at batches of 128 thus takes {epoch:.2} s; the paper's GPU code takes 45 to 165 minutes"
