@@ -295,3 +295,11 @@ def test_units_of_many_recordings_come_from_stretches_of_some_of_them(monkeypatc
     assert [n for lengths in seen for n in lengths] == [30] * 7
     assert max(map(len, seen)) <= 2
     assert found[0, 0, 0] == pytest.approx(200, abs=len(seen))  # 100 per unit
+
+
+def test_units_of_many_short_recordings_come_from_as_many_as_have_enough_events():
+    (stage,) = stack([Window(3, units=128, tau=1e9)], (4,), 1)
+    batch = two_kinds(recordings=300, events=2)
+    assert start.centroids_of_many(CPU, stage, batch, np.random.default_rng(0)).shape == (128, 3, 1)
+    with pytest.raises(EventError, match="at least 128 events"):
+        start.centroids_of_many(CPU, stage, two_kinds(recordings=40, events=2), np.random.default_rng(0))

@@ -279,13 +279,13 @@ def _kmeans(
     ts = ts.reshape(len(ts), math.prod(stage.surface_shape))
     if len(ts) > samples:
         ts = ts[rng.choice(len(ts), samples, replace=False)]
-    if len(ts) < units:
-        raise EventError(f"k-means needs at least {units} events for {units} units, not {len(ts)}.")
     return _clustered(engine, stage, ts, rng, units, quick)
 
 
 def _clustered(engine: Engine, stage: Stage, ts: Array, rng: np.random.Generator, units: int, quick: bool) -> Array:
     """Centroids of surfaces by the engine's k-means, or that of the CPU."""
+    if len(ts) < units:
+        raise EventError(f"k-means needs at least {units} events for {units} units, not {len(ts)}.")
     seed = int(rng.integers(2**31))
     found = engine.kmeans(ts, units, seed) if isinstance(engine, Clusters) else kmeans_on_a_core(ts, units, seed, quick)
     centroids: Array = found.reshape(units, *stage.surface_shape)
@@ -299,10 +299,12 @@ def centroids_of_many(engine: Engine, stage: Stage, batch: Batch, rng: np.random
     shows one thing only.
     """
     counts = np.diff(batch.offsets)
-    chosen = np.sort(rng.permutation(len(counts))[:_STRETCHES])
+    order = rng.permutation(len(counts))
+    samples = min(_QUICK_SAMPLES * stage.units, max(_KMEANS_ENTRIES // math.prod(stage.surface_shape), 1))
+    enough = 1 + int(np.searchsorted(np.cumsum(counts[order]), samples))  # of short ones, more are needed
+    chosen = np.sort(order[: max(enough, _STRETCHES)])
     lengths = np.minimum(counts[chosen], _STRETCH)
     starts = batch.offsets[chosen] + rng.integers(0, counts[chosen] - lengths + 1)
-    samples = min(_QUICK_SAMPLES * stage.units, max(_KMEANS_ENTRIES // math.prod(stage.surface_shape), 1))
     share = min(samples / max(int(lengths.sum()), 1), 1.0)
     zeros = Parameters().with_layer(np.zeros((stage.units, *stage.surface_shape)))
     found, group = [], np.cumsum(lengths) // _AT_ONCE
