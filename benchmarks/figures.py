@@ -2,7 +2,7 @@
 
 Run: python -m benchmarks.figures    after a result was saved again (`tests/test_quoted.py` fails where a page differs)
 
-Tables between marks come from the scripts `*_tables.py`; all other figures from `quoted.py`, which has for each page
+Tables between marks come from the scripts `*_tables.py`; all other figures from `quoted/`, which has for each page
 the words or the row of a table around them. Pictures are drawn by senses_tables.py.
 """
 

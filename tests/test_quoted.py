@@ -30,7 +30,7 @@ def made():
 @pytest.mark.parametrize("name", sorted({*quoted.PAGES, *TABLES}))
 def test_a_page_has_the_figures_of_the_results(made, name):
     text, missing = made[0][figures.ROOT / name]
-    assert not missing, "change these words in benchmarks/quoted.py as they were changed on the page"
+    assert not missing, "change these words in benchmarks/quoted as they were changed on the page"
     assert (figures.ROOT / name).read_text("utf-8") == text, "run python -m benchmarks.figures"
 
 
@@ -41,7 +41,7 @@ def test_every_result_is_read_for_a_page(made):
 def test_every_percentage_and_speed_in_the_readme_is_held():
     page = (figures.ROOT / "README.md").read_text("utf-8")
     rest = re.sub(r"<!-- \w+ -->.*?<!-- end -->", "", page, flags=re.DOTALL)
-    for fragment in quoted.readme():
+    for fragment in quoted.PAGES["README.md"]():
         for place in reversed(figures.places(rest, fragment)[0]):
             rest = rest[: place.start()] + "..." + rest[place.end() :]
     assert set(re.findall(r"[\d.]+ (?:%|M\b|s on)", rest)) == NOT_MEASURED
