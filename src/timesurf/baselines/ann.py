@@ -1,7 +1,13 @@
 """The ANN that the paper compares with: one convolutional layer, sigmoid units, a linear read-out, backpropagation.
 
-It is as large as Sup3r's network: 32 units over 9 x 9 pixels, one unit per class over all of them. Stochastic gradient
-descent at the paper's rate of 0.05. PyTorch is in the extra `bench`.
+Rasetto, Akolkar and Benosman (2024), arXiv 2404.12402. For an image x, units n at places q, and classes k::
+
+    h_n(q) = sigmoid(sum over z of w_n(z) x(q + z) + b_n)
+    o_k    = sum over n, q of v_k(n, q) h_n(q) + b_k
+    loss   = -log(exp(o_label) / sum over k of exp(o_k)),  every parameter -= 0.05 times its derivative
+
+It is as large as Sup3r's network: 32 units over 9 x 9 pixels, one unit per class over all of them. PyTorch is in the
+extra `bench`.
 """
 
 from __future__ import annotations

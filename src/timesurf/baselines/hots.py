@@ -1,7 +1,14 @@
 """HOTS without Sup3r: layers of k-means centroids that pass on every event, followed by a classifier.
 
-The centroids do not depend on the classes. Where a network must decide by itself, each unit of its last layer is the
-mean surface of one class; elsewhere a classifier takes how often each unit won.
+Lagorce, Orchard, Galluppi, Shi and Benosman (2017), *HOTS: a hierarchy of event-based time-surfaces for pattern
+recognition*, IEEE Transactions on Pattern Analysis and Machine Intelligence 39. Centroids do not depend on the classes;
+a recording is described by how often each unit won::
+
+    c_1 ... c_N = k-means of surfaces        the paper's own rule, event by event: `online_hots`
+    f   = argmin_n |ts - c_n|
+    h_n = sqrt(events with f = n),  h scaled to length 1, to a linear classifier
+
+Where a network must decide by itself, each unit of its last layer is the mean surface of one class.
 """
 
 from __future__ import annotations
