@@ -8,7 +8,8 @@ import pytest
 from timesurf import EventError, Full, Network, Recordings, Rule, SettingError, Tile, Window, engines, inference
 from timesurf.datasets import sentences
 from timesurf.engines import Options
-from timesurf.learning.law import LAW, Law
+from timesurf.learning.knobs import LAW
+from timesurf.learning.law import Law
 from timesurf.presets import SENTENCES
 
 DATA = sentences.make(6, seed=0, duration="300 us")

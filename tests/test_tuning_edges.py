@@ -5,8 +5,12 @@ import math
 import numpy as np
 import pytest
 
+from tests.learning.test_law import flashes
 from timesurf import DivergedError, EventError, Recordings, SettingError, tuning
-from timesurf.learning.law import LAW, Knobs
+from timesurf.learning import law as law_module
+from timesurf.learning.knobs import LAW, Knobs
+
+real = law_module._pooled
 
 
 def recordings(each=10):
@@ -20,14 +24,42 @@ def likely(right, more):
     return more + 1e-6 * np.arange(len(right)) - 1.0
 
 
-@pytest.mark.parametrize(("gained", "lost", "more"), [(1, 0, False), (2, 0, True), (3, 1, False), (4, 1, True)])
-def test_clearly_more_are_right_by_more_than_a_standard_error(gained, lost, more):
+@pytest.mark.parametrize(("gained", "lost", "more"), [(1, 0, True), (1, 1, False), (2, 1, True), (0, 1, False)])
+def test_more_are_right_and_not_as_many(gained, lost, more):
     mine = np.array([True] * gained + [False] * lost + [True, False])
     other = np.array([False] * gained + [True] * lost + [True, False])
     assert (
         tuning.clearly_better(tuning.Judged(mine, likely(mine, 0.01)), tuning.Judged(other, likely(other, 0))) == more
     )
-    assert not tuning.clearly_better(tuning.Judged(other, likely(other, 0.01)), tuning.Judged(mine, likely(mine, 0)))
+
+
+def test_folds_have_every_class_to_learn_from_and_decide_all_that_can_be():
+    labels = ["a"] * 7 + ["b"] * 2 + ["c", None]
+    data = Recordings([[0] * 11], t=range(11), offsets=range(12), field=(1,), labels=labels)
+    folds = tuning.divided(data, np.random.default_rng(0))
+    assert len(folds) == tuning.FOLDS
+    assert sorted(int(r.t[0]) for fold in folds for r in fold.judge) == list(range(9))
+    for fold in folds:
+        assert list(fold.learn.classes) == ["a", "b", "c"]
+        assert len(fold.learn) + len(fold.judge) == 11
+        assert [fold.learn.classes[c] for c in fold.label] == list(fold.judge.labels)
+        assert not fold.looked
+
+
+def test_a_fold_is_looked_at_once_for_all_steps_that_leave_its_structure(monkeypatch):
+    seen = []
+    monkeypatch.setattr(law_module, "_pooled", lambda *args: seen.append(args[-1]) or real(*args))
+    data = flashes((12, 12))
+    looked = {}
+    law = law_module.law(data, looked=looked)
+    for knobs in (Knobs(alpha=2), Knobs(passes=2), Knobs(temperature=2), Knobs(units_per_class=2), LAW):
+        other = law_module.law(data, knobs=knobs, looked=looked)
+        assert other == law_module.law(data, knobs=knobs)
+        assert (other == law) == (knobs == LAW)
+        seen.pop()  # of the law without a memory
+    assert seen == [LAW]
+    law_module.law(data, knobs=Knobs(tau=2), looked=looked)
+    assert seen == [LAW, Knobs(tau=2)]
 
 
 def test_every_factor_has_steps_and_none_is_its_own_inverse_twice():
@@ -62,54 +94,61 @@ def test_the_first_step_needs_no_trial_before_it(monkeypatch):
 
 @pytest.fixture
 def trials(monkeypatch):
-    """A clock that says when each trial ends, and trials that take so long, of which none is right."""
+    """A clock that says when each training ends, and trainings that take so long, of which none is right."""
     now = [100.0]
     monkeypatch.setattr(tuning.time, "perf_counter", lambda: now[0])
 
     def run(seconds, **limits):
-        left = list(seconds)
+        left, likely = list(seconds), iter(range(100))
 
         def right(learn, judge, label, *rest):
             now[0] += left.pop(0)
-            assert (len(learn.t), len(judge.t), len(label)) == (14, 6, 6)
-            return tuning.Judged(np.zeros(len(label), bool), np.zeros(len(label)))
+            assert len(learn.t) + len(judge.t) == 18
+            return tuning.Judged(np.zeros(len(label), bool), np.full(len(label), float(next(likely))))
 
         monkeypatch.setattr(tuning, "judged", right)
-        return tuning.tune(recordings(), **limits)
+        return tuning.tune(recordings(9), **limits)
 
     return run
 
 
-@pytest.mark.parametrize(("second", "n"), [(20, 3), (20.5, 2)])
-def test_a_trial_starts_if_it_ends_in_time_going_by_the_longest(trials, second, n):
-    found = trials([20, second, 20, 1], minutes=1)  # after 40 s one of 20 s still fits, one of 20.5 s does not
+@pytest.mark.parametrize(("second", "n"), [(5, 3), (5.5, 2)])
+def test_a_trial_starts_if_a_fold_of_it_ends_in_time_going_by_the_longest(trials, second, n):
+    found = trials([10, 10, 10, second, second, 10, 10, 10], minutes=1)  # after 50 s one of 10 s still fits
     assert len(found.trials) == n
-    assert [trial.seconds for trial in found.trials] == [20, second, 20][:n]
+    assert [trial.seconds for trial in found.trials] == [30, 2 * second + 10, 10][:n]
+    assert [trial.recordings for trial in found.trials] == [18, 18, 6][:n]
     assert [trial.number for trial in found.trials] == list(range(n))
+
+
+@pytest.mark.parametrize(("first", "recordings"), [(10, 18), (10.5, 6)])
+def test_folds_are_one_where_three_of_the_law_would_take_half_of_the_time(trials, first, recordings):
+    assert trials([first, 1, 1, 99], minutes=1).trials[0].recordings == recordings
 
 
 def test_the_law_runs_whatever_the_time(trials):
     assert len(trials([1000, 1], minutes=0.001).trials) == 1
-    assert len(trials([1, 1, 1], trials=2, minutes=60).trials) == 2
-    assert trials([1], trials=1).held_out == 6
+    assert len(trials([1] * 6, trials=2, minutes=60).trials) == 2
+    assert trials([1] * 3, trials=1).trials[0].recordings == 18
 
 
 def test_what_was_found_is_ready_for_json(monkeypatch):
-    right = {LAW: 3, Knobs(last_tau=0.25): 6}
+    right = {LAW: 1, Knobs(units=2): 2}
 
     def judged(learn, judge, label, knobs, *rest):
-        mine = np.arange(6) < right.get(knobs, 0)
-        return tuning.Judged(mine, np.where(mine, -0.1, -2.0))
+        mine = np.arange(2) < right.get(knobs, 0)
+        return tuning.Judged(mine, np.where(mine, -0.1, -2.0) + 1e-3 * np.arange(2))
 
     monkeypatch.setattr(tuning, "judged", judged)
     seen = []
-    found = tuning.tune(recordings(), trials=3, report=seen.append)
+    found = tuning.tune(recordings(3), trials=3, report=seen.append)
     assert seen == list(found.trials)
     about = found.to_dict()
-    assert (about["knobs"], about["held_out"]) == ({"last_tau": 0.25}, 6)
-    kept = [(trial["number"], trial["knobs"], trial["recording_accuracy"], trial["best"]) for trial in about["trials"]]
-    assert kept == [(0, {}, 0.5, True), (1, {"last_tau": 0.25}, 1.0, True), (2, {"last_tau": 0.0625}, 0.0, False)]
-    assert found.why == "tuning: last_tau x 0.25: 50.0% -> 100.0% (3 trials on 6 recordings held out)"
+    assert about["knobs"] == {"units": 2}
+    names = ("number", "knobs", "recordings", "recording_accuracy", "gain", "best")
+    kept = [[trial[name] for name in names] for trial in about["trials"]]
+    assert kept == [[0, {}, 6, 0.5, 0.0, True], [1, {"units": 2}, 6, 1.0, 0.5, True]]
+    assert found.why == "tuning: units x 2: 50.0% -> 100.0% (2 trials, cross-validated on 6 recordings)"
 
 
 def test_limits_that_are_none(monkeypatch):

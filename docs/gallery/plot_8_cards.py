@@ -23,7 +23,7 @@ import numpy as np
 from timesurf import Network, plots, transforms
 from timesurf.baselines import counts
 from timesurf.datasets import poker, saccades
-from timesurf.learning.law import Knobs
+from timesurf.learning.knobs import Knobs
 
 RESULTS = Path("../../benchmarks/results/senses.json")  # in a clone of the repository
 if RESULTS.is_file():

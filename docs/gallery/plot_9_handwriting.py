@@ -12,7 +12,7 @@ import numpy as np
 
 from timesurf import Network, Session, plots
 from timesurf.datasets import digits, saccades
-from timesurf.learning.law import Knobs
+from timesurf.learning.knobs import Knobs
 from timesurf.live.pad import Pad
 
 

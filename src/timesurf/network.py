@@ -17,7 +17,8 @@ from timesurf.events import Recordings
 from timesurf.layers import Layer, stack
 from timesurf.learning import adapt, best, grow, sparsity, trainer
 from timesurf.learning.best import Fitting, Training
-from timesurf.learning.law import LAW, Knobs, Law, law
+from timesurf.learning.knobs import LAW, Knobs
+from timesurf.learning.law import Law, law
 from timesurf.learning.start import Starting, begin
 from timesurf.learning.trainer import Report
 from timesurf.predicting import Predicting

@@ -12,7 +12,8 @@ from timesurf.engines import Engine
 from timesurf.errors import SettingError, TimesurfError
 from timesurf.events import Recordings
 from timesurf.layers import Full, Layer, Tile, Window
-from timesurf.learning.law import LAW, Knobs, Law, law
+from timesurf.learning.knobs import LAW, Knobs
+from timesurf.learning.law import Law, law
 from timesurf.learning.start import Start
 from timesurf.modelfile import layer_from_dict, layer_to_dict, rule_from_dict
 from timesurf.network import Network

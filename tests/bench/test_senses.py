@@ -1,11 +1,12 @@
 import pytest
 from typer.testing import CliRunner
 
-from timesurf import Network, SettingError
+from timesurf import Network, SettingError, tuning
 from timesurf.bench import senses
 from timesurf.bench.processes import Plan
 from timesurf.cli.app import app
 from timesurf.datasets import sentences
+from timesurf.learning.knobs import LAW
 
 
 @pytest.fixture
@@ -59,12 +60,33 @@ def test_every_fold_is_measured_once_unless_told(few, monkeypatch):
     assert len(senses.run(None, methods=["counts_1"], small=20)["senses"][0]["seeds"]) == 3
 
 
-def test_tuning_that_finds_nothing_better_trains_the_default(few, monkeypatch):
-    """In the time for a single trial, that of the law itself, the network is the same to the bit."""
+def test_tuning_that_finds_nothing_better_is_the_default(few, monkeypatch):
     trained = []
+    monkeypatch.setattr(senses.tuning, "judged", lambda learn, judge, label, *_: tuning.Judged(label < 1, label - 1.0))
     fit = Network.fit
-    monkeypatch.setattr(Network, "fit", lambda self, *of, **how: trained.append(fit(self, *of, **how)) or trained[-1])
-    (row,) = senses.run(None, 1, methods=["default", "tuned"], minutes=1e-6)["senses"]
+    monkeypatch.setattr(Network, "fit", lambda self, *of, **how: trained.append(self) or fit(self, *of, **how))
+    (row,) = senses.run(None, 1, methods=["default", "tuned"], trials=2)["senses"]
     assert row["tuned"] == row["default"]
+    assert len(trained) == 1
     assert "nothing was clearly better" in row["tuning"][0]
-    assert trained[0].parameters.same(trained[-1].parameters)
+    assert [trial["knobs"] for trial in row["trials"][0]] == [{}, {"units": 2}]
+
+
+def test_tuning_that_finds_something_trains_with_it(few, monkeypatch):
+    def judged(learn, judge, label, knobs, *_):
+        better = knobs.units > 1
+        return tuning.Judged((label < 1) | better, 0.01 * label - (not better))
+
+    monkeypatch.setattr(senses.tuning, "judged", judged)
+    (row,) = senses.run(None, 1, methods=["tuned"], trials=2)["senses"]
+    assert row["tuning"][0].startswith("tuning: units x 2: 50.0% -> 100.0%")
+    assert row["tuned"][0] >= 0.9
+
+
+def test_tuning_is_limited_by_minutes_or_by_trials(few, monkeypatch):
+    asked = []
+    found = tuning.Tuned(LAW, (tuning.Trial(0, LAW, 4, 1.0, 0.0, True, 1.0),))
+    monkeypatch.setattr(senses.tuning, "tune", lambda train, **limits: asked.append(limits) or found)
+    senses.run(None, 1, methods=["tuned"], minutes=2, small=8)
+    senses.run(None, 1, methods=["tuned"], minutes=2, trials=3, small=8)
+    assert [(each["minutes"], each["trials"]) for each in asked] == [(2, None), (None, 3)]

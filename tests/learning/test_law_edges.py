@@ -10,7 +10,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from timesurf import Full, Recordings, SettingError, Window, engines
 from timesurf.learning import law as settings
 from timesurf.learning import means, probe, split
-from timesurf.learning.law import LAW, law
+from timesurf.learning.knobs import LAW
+from timesurf.learning.law import law
 from timesurf.learning.probe import PENALTIES, clearly_better, cross_validated
 from timesurf.learning.rhythm import intervals
 

@@ -27,6 +27,7 @@ from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.io import npz
 from timesurf.learning import split as splitting
+from timesurf.learning.knobs import LAW
 from timesurf.network import Network
 from timesurf.results import machine
 
@@ -106,6 +107,7 @@ class Measurement:
     seed: int
     engine: str
     minutes: float  # of tuning
+    trials: int | None = None  # of tuning, instead of minutes
     threads: int | None = None
     network: Network | None = None
     about: dict[str, Any] = field(default_factory=dict)  # further figures of the default
@@ -124,11 +126,15 @@ def _default(of: Measurement) -> float:
 
 
 def _tuned(of: Measurement) -> float:
-    """`timesurf train --tune MINUTES`."""
+    """`timesurf train --tune MINUTES`, or `--tune-trials N`."""
     train, options = of.split.train, {"engine": of.engine, "threads": of.threads, "seed": of.seed}
-    found = tuning.tune(train, minutes=of.minutes, **options)  # type: ignore[arg-type]
-    of.about["tuning"] = found.why
-    network = Network.for_data(train, knobs=found.knobs, **options).fit(train)
+    minutes = of.minutes if of.trials is None else None
+    found = tuning.tune(train, minutes=minutes, trials=of.trials, **options)  # type: ignore[arg-type]
+    of.about |= {"tuning": found.why, "trials": found.to_dict()["trials"]}
+    if found.knobs == LAW and of.network is not None:
+        network = of.network  # the default
+    else:
+        network = Network.for_data(train, knobs=found.knobs, **options).fit(train)
     return float(network.evaluate(of.split.test)["recording_accuracy"])
 
 
@@ -178,6 +184,7 @@ class Job:
     methods: tuple[str, ...]
     small: int | None
     minutes: float
+    trials: int | None
     engine: str
     threads: int | None
 
@@ -188,7 +195,7 @@ class Job:
 def measure(job: Job) -> dict[str, Any]:
     """The recording accuracy of every method, and further figures of the default."""
     split = split_of(job.data, job.folder, job.seed, job.small)
-    of = Measurement(split, job.seed, job.engine, job.minutes, job.threads)
+    of = Measurement(split, job.seed, job.engine, job.minutes, job.trials, job.threads)
     accuracy = {method: METHODS[method](of) for method in job.methods}
     return {"recordings": [len(split.train), len(split.test)], **accuracy, **of.about}
 
@@ -201,6 +208,7 @@ def run(
     methods: Sequence[str] = USUAL,
     small: int | None = None,
     minutes: float = 5.0,
+    trials: int | None = None,
     engine: str = "cpu",
     plan: processes.Plan = processes.ALONE,
 ) -> dict[str, Any]:
@@ -220,6 +228,8 @@ def run(
         Learn from so many recordings at most and test on half as many, for a quick look.
     minutes : float
         Of the method "tuned".
+    trials : int, optional
+        Of the method "tuned", instead of minutes: the same on every machine.
     engine : str
         What computes.
     plan : Plan
@@ -229,12 +239,12 @@ def run(
     -------
     dict
         "senses": one row per data set with "data", "seeds" and "recordings"; per method one accuracy per seed; of the
-        default "kept", "seconds" and "why".
+        default "kept", "seconds" and "why"; of tuning "tuning", what it chose, and "trials".
     """
     check_methods(methods, METHODS)
     threads = 1 if plan.processes > 1 else None
     jobs = [
-        Job(data, seed, folder, tuple(methods), small, minutes, engine, threads)
+        Job(data, seed, folder, tuple(methods), small, minutes, trials, engine, threads)
         for data in chosen(only)
         for seed in range(seeds or SPLITS.get(data, 3))
     ]

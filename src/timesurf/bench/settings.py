@@ -1,6 +1,6 @@
 """What matters: every setting that the data chooses is changed by itself, on every sense.
 
-For each data set and each factor of the law (`timesurf.learning.law.Knobs`), a network is chosen and trained on 70 % of
+For each data set and each factor of the law (`timesurf.learning.knobs`), a network is chosen and trained on 70 % of
 the training recordings and decides the other 30 %; the test recordings of the data set are not used. A setting whose
 change costs nothing on any sense can be fixed once for all. One whose change costs something on every sense is
 chosen well by the law. One that gains somewhere is worth trying (`timesurf.tuning`).
@@ -19,9 +19,10 @@ from timesurf import inference, tuning
 from timesurf.bench import processes, senses
 from timesurf.events import Recordings
 from timesurf.learning import split
-from timesurf.learning.law import LAW
+from timesurf.learning.knobs import LAW
 from timesurf.results import machine
 
+HELD_OUT = 0.3  # of the training recordings: what changes are compared on
 FACTORS: dict[str, tuple[float, ...]] = {
     "tau": (1 / 3, 3),
     "last_tau": (1 / 3, 3),
@@ -56,7 +57,7 @@ def measure(job: Job) -> dict[str, Any]:
     train = senses.split_of(job.data, job.folder, job.seed).train
     some = train if job.small is None else _of_all_classes(train, job.small, job.seed)
     label = inference.class_numbers(some.classes, some)
-    learned, held = split.hold_out(label, tuning.HELD_OUT, np.random.default_rng(job.seed))
+    learned, held = split.hold_out(label, HELD_OUT, np.random.default_rng(job.seed))
     knobs = LAW if job.factor == 1 else replace(LAW, **{job.setting: job.factor})
     right = tuning.judged(some[learned], some[held], label[held], knobs, "cpu", 1, job.seed)
     return {"recording_accuracy": float(right.right.mean()), "learned_from": len(learned), "held_out": len(held)}

@@ -126,7 +126,7 @@ def _instead(preset: Any, recordings: Any, trains: bool, given: dict[str, Any]) 
 def _by_data(recordings: Any, engine: Any, given: dict[str, Any]) -> tuple[Any, Chosen]:
     """Settings from the recordings to learn from, tuned if that is wanted."""
     from timesurf import tuning
-    from timesurf.learning.law import LAW
+    from timesurf.learning.knobs import LAW
     from timesurf.presets import for_data
 
     minutes, trials, tuned = given["tune"], given["tune_trials"], None
@@ -136,7 +136,9 @@ def _by_data(recordings: Any, engine: Any, given: dict[str, Any]) -> tuple[Any, 
             def report(trial: tuning.Trial) -> None:
                 what = ", ".join(f"{name} x {value:g}" for name, value in trial.knobs.changed.items()) or "the law"
                 mark = "  best so far" if trial.best else ""
-                line = f"  trial {trial.number}: {trial.recording_accuracy:.1%}  {what}  ({trial.seconds:.0f} s){mark}"
+                change = f" ({100 * trial.gain:+.1f})" if trial.number else ""
+                of = f"{trial.recording_accuracy:.1%}{change} of {trial.recordings:,}"
+                line = f"  trial {trial.number}: {of}  {what}  ({trial.seconds:.0f} s){mark}"
                 console.print(line, highlight=False)
                 status.update(f"Tuning: trial {trial.number + 1} ...")
 

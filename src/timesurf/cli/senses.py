@@ -33,6 +33,9 @@ def bench_senses(
         ),
     ] = None,
     minutes: Annotated[float, typer.Option(min=0.01, help="Minutes of tuning, for the method tuned.")] = 5.0,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="Trials of tuning, instead of minutes: then reproducible.")
+    ] = None,
     small: Small = None,
     parallel: Processes = 1,
     engine: Engine = "cpu",
@@ -47,8 +50,8 @@ def bench_senses(
     check_writable(json_file)
     methods = tuple(method or senses.USUAL)
     result = senses.run(
-        folder_of(data), seeds, only=only or (), methods=methods, minutes=minutes, small=small, engine=engine,
-        plan=plan_of(parallel, None, json_file),
+        folder_of(data), seeds, only=only or (), methods=methods, minutes=minutes, trials=trials, small=small,
+        engine=engine, plan=plan_of(parallel, None, json_file),
     )  # fmt: skip
     console.print(_table(result["senses"], methods))
     write_json(json_file, result)

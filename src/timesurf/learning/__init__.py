@@ -14,5 +14,7 @@ file              what it does
 `together.py`     many networks side by side
 `adapt.py`        learning without labels while predicting
 `grow.py`         more units and classes for a new task
+`law.py`          a network and its training, chosen from the recordings
+`knobs.py`        factors of what is chosen, for its neighbours
 ================  ====================================================================
 """

@@ -31,9 +31,8 @@ here knows a data set, a sensor or a clock.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +44,7 @@ from timesurf.inference import class_numbers
 from timesurf.layers import Full, Layer, Window, stack
 from timesurf.learning import copies, ridge
 from timesurf.learning.candidates import Comparison, Hidden, Looked
+from timesurf.learning.knobs import LAW, Knobs
 from timesurf.learning.means import apart, mean_surfaces
 from timesurf.learning.probe import (
     POOLED_EVENTS,
@@ -73,48 +73,18 @@ LARGEST_SURFACE = 1 << 12  # entries that a hidden unit may look at
 LARGEST_FIELD = 1 << 22  # entries of the last layer, times classes
 
 
-@dataclass(frozen=True, slots=True)
-class Knobs:
-    """Factors of what the law chooses: 1 is the law itself, other numbers are its neighbours.
+class Structure(NamedTuple):
+    """What takes looking at the recordings: all that follows from `Knobs.structural`."""
 
-    Attributes
-    ----------
-    window, units, tau : float
-        Of the hidden layer: side of the window, number of units, time constant.
-    places : float
-        Places per dimension that the last layer sees.
-    last_tau, temperature : float
-        Of the last layer.
-    alpha, passes : float
-        Of training.
-    units_per_class : float
-        Of the last layer: units per class.
-    """
-
-    window: float = 1.0
-    units: float = 1.0
-    tau: float = 1.0
-    places: float = 1.0
-    last_tau: float = 1.0
-    temperature: float = 1.0
-    alpha: float = 1.0
-    passes: float = 1.0
-    units_per_class: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Refuse what is no factor."""
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if not (isinstance(value, int | float) and 0 < value < math.inf):
-                raise SettingError(f"{each.name} = {value!r} must be a positive number: a factor of what is chosen.")
-
-    @property
-    def changed(self) -> dict[str, float]:
-        """Those that are not 1."""
-        return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) != 1}
-
-
-LAW = Knobs()
+    hidden: Window
+    last: Full  # with one unit per class
+    longest: float  # time constant that the last layer could have
+    moments: bool  # whether moments of a recording differ, so that a class needs several units
+    centroids: Array  # of the hidden layer
+    temperature: float  # before the knob
+    moved: tuple[int, ...]
+    why: tuple[str, str]  # the hidden layer, the stride
+    why_moved: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +124,7 @@ def law(
     threads: int | None = None,
     seed: int | None = 0,
     knobs: Knobs = LAW,
+    looked: dict[Knobs, Structure] | None = None,
 ) -> Law:
     """Choose a network and its training for recordings.
 
@@ -167,6 +138,9 @@ def law(
         Draws the recordings that are looked at.
     knobs : Knobs
         Factors of what is chosen, for a neighbour of the law.
+    looked : dict, optional
+        Where structures of these recordings are kept, so that a neighbour with the same one takes no second look. One
+        for each engine and seed.
 
     Returns
     -------
@@ -215,10 +189,16 @@ def law(
     else:
         window = _window(known, sides, rest, knobs)
         options = Options("float32", threads)
-        layers, temperature, hidden, moved = _pooled(known, window, duration, engine, options, rng, knobs, why)
-        fitting["moved"] = moved
-        top = stack(layers, known.field, known.polarities, classes)[-1]
-        if math.prod(top.field) == 1 and ridge.suits(top):
+        kept = {} if looked is None else looked
+        if knobs.structural not in kept:
+            kept[knobs.structural] = _pooled(known, window, duration, engine, options, rng, knobs)
+        found = kept[knobs.structural]
+        top = replace(found.last, units_per_class=_units_per_class(found.moments, knobs))
+        layers, temperature = (found.hidden, top), found.temperature
+        hidden, fitting["moved"] = (found.centroids,), found.moved
+        why += [*found.why, _last(top, found.longest), *found.why_moved]
+        stage = stack(layers, known.field, known.polarities, classes)[-1]
+        if math.prod(stage.field) == 1 and ridge.suits(stage):
             fitting |= {"start": "ridge", "passes": 0}
     alpha = knobs.alpha * 0.2 * min(1.0, classes / batch) / events
     rates = (*[0.0] * (len(layers) - 1), alpha)
@@ -270,9 +250,8 @@ def _pooled(
     options: Options,
     rng: np.random.Generator,
     knobs: Knobs,
-    why: list[str],
-) -> tuple[tuple[Layer, ...], float, tuple[Array, ...], tuple[int, ...]]:
-    """Hidden and last layer, the temperature of the last, the centroids of the hidden, and how far copies are moved."""
+) -> Structure:
+    """Hidden and last layer, each compared with its neighbours by a probe."""
     stages = stack([window, Full(tau=1)], known.field, known.polarities, len(known.classes))
     comparison = Comparison(known, choose(engine, stages), options, rng)
     strides = [each for each in _strides(known.field, knobs.places) if _fits(window, known, each)]
@@ -295,14 +274,13 @@ def _pooled(
     if knobs.tau != 1:
         hidden = comparison.hidden(replace(hidden.window, tau=max(knobs.tau * float(hidden.window.tau), 1.0)))
         best = at(hidden, stride)
-    why.append(_first(hidden.window, ratio))
+    first = _first(hidden.window, ratio)
     tried = [(stride, best.probed.accuracy)]
     for each in strides[1:]:
         found = at(hidden, each)
         tried.append((each, found.probed.accuracy))
         if clearly_better(found.probed.accuracy, best.probed.accuracy, len(comparison.label)):
             best, stride = found, each
-    why.append(_probed(stride, tried))
     if stride == "field":  # few entries are left, so more recordings can be looked at: time constants matter more
         comparison, window = Comparison(known, comparison.engine, options, rng, POOLED_EVENTS), hidden.window
         centroids, coarse = comparison.place_free(window)
@@ -315,10 +293,7 @@ def _pooled(
         found = comparison.look(best.coarse, (reach / part,))
         if found.probed.error < CLEARLY * best.probed.error:
             best = found
-    several = len(best.taus) > 1
-    per_class = _units_per_class(dense and not several, knobs)
-    why.append(_last(per_class, best.taus, reach))
-    moved = _moved(known, stride)
+    moved, why_moved = _moved(known, stride), list[str]()
     if moved:
         shown = [
             comparison.means(divided(crop(hidden.fine, corner, hidden.fine.field), stride), best.taus)
@@ -326,11 +301,19 @@ def _pooled(
         ]
         ratio = comparison.error_with(shown, best) / max(best.probed.error, 1e-30)
         moved = moved if ratio < 1 else ()
-        why.append(_copied(moved, ratio))
+        why_moved.append(_copied(moved, ratio))
     taus = tuple(max(tau, 1.0) for tau in best.taus)
-    last = Full(tau=taus if several else taus[0], units_per_class=per_class)
-    layers = (replace(hidden.window, stride=stride), last)
-    return layers, _temperature(best.means, comparison.label), (hidden.centroids,), moved
+    return Structure(
+        hidden=replace(hidden.window, stride=stride),
+        last=Full(tau=taus if len(taus) > 1 else taus[0]),
+        longest=reach,
+        moments=dense and len(taus) == 1,
+        centroids=hidden.centroids,
+        temperature=_temperature(best.means, comparison.label),
+        moved=moved,
+        why=(first, _probed(stride, tried)),
+        why_moved=tuple(why_moved),
+    )
 
 
 def _fits(window: Window, known: Recordings, stride: Strides) -> bool:
@@ -346,12 +329,13 @@ def _first(window: Window, ratio: float) -> str:
     return f"hidden layer: {sizes}, tau {readable(round(float(window.tau)))} ({beside})"
 
 
-def _last(per_class: int, taus: Sequence[float], longest: float) -> str:
+def _last(last: Full, longest: float) -> str:
     """The last layer: its units and time constants."""
+    taus, units = last.taus, last.units_per_class
     times = " and ".join(readable(max(round(tau), 1)) for tau in taus)
-    reach = "side by side" if len(taus) > 1 else "the longest" if taus[0] == longest else ""
+    reach = "side by side" if len(taus) > 1 else "the longest" if taus[0] == max(longest, 1.0) else ""
     reach = reach or f"1/{longest / taus[0]:.0f} of the longest"
-    return f"last layer: {per_class} unit{'s' * (per_class > 1)} per class, tau {times}, {reach}"
+    return f"last layer: {units} unit{'s' * (units > 1)} per class, tau {times}, {reach}"
 
 
 def _moved(known: Recordings, stride: Strides) -> tuple[int, ...]:
