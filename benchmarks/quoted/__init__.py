@@ -43,6 +43,7 @@ PAGES = {
     "docs/rule.md": methods.rule,
     "docs/family.md": methods.family_page,
     "docs/robustness.md": methods.robustness_page,
+    "docs/settings.md": settings.settings_page,
     "docs/howto/few.md": methods.few,
     "docs/howto/together.md": gpu.together,
     "docs/howto/sparsity.md": settings.sparsity,

@@ -21,9 +21,12 @@ def gpu():
     ):
         yield row(label, accuracy(of, name), kept, accuracy(cpu, name))
     yield f"the card trained this way reached {of.sup3r.recording_accuracy:.2%}"
+    yield f"({Number(read('gpu').events / 1e6)} million events)"
     rows = {one.what: one for one in read("gpu").rows}
     epoch = Number(read("gpu").events / rows["training, batches of 128"].card_events_per_s)
     yield f"An epoch at batches of 128 thus takes {epoch:.2} s; the paper's GPU code takes 45 to 165 minutes"
+    taken = Number(of.sup3r.seconds)
+    yield f"{of.settings.preset.passes} epochs of 60,000 simulated recordings with the preset took {taken:.1} s in all"
     study = read("study")
     beside = study.beside_cpu
     agreement = beside.agreement

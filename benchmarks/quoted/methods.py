@@ -47,6 +47,10 @@ def family_page():
     )
     level = [accuracy(digits, name) for name in ("default", "preset", "hots_places")]
     yield f"`hots_places` are level ({min(level):.1p} to {max(level):.1%})"
+    random, places = ("hots_random", "cosine_random"), ("default", "preset", "spiking", "hots_places", "hats")
+    histograms = [accuracy(digits, name) for name in found[digits] if name not in random + places]
+    below = [Number(level[0] - one) for one in histograms]
+    yield f"Histograms without places are {min(below):p} to {max(below):p} points below the default, those"
     yield f"places are worth {by(touch, 'hots_places', 'hots')} points to HOTS"
     yield (
         f"`hots_places` ({accuracy(touch, 'hots_places'):.1%}), the default ({accuracy(touch, 'default'):.1%}) and "
@@ -100,6 +104,9 @@ def robustness_page():
         f"at 30 ms ({at(real, time, 'hots', 0):%} to {at(digits, time, 'hots', 30):p} and "
         f"{at(real, time, 'hots', 30):%})"
     )
+    few = [of["dropped events, %"][method][90][0] for of in found.values() for method in robustness.METHODS]
+    assert max(few) < 0.5
+    yield "with 90 % of the events missing, no method classifies half of the recordings"
     ahead = family.ahead(read("family").family, "default", "hots")["N-MNIST, real thousand"]
     yield f"the default is ahead of HOTS by {with_error(ahead)} points, and on three splits"
 

@@ -15,6 +15,8 @@ def search():
     yield row("defaults", " / ".join(three(defaults)), " / ".join(three(test.defaults)))
     accuracy, events, kept = three(test.chosen)
     yield row("found", " / ".join(three(best)), f"{accuracy} / **{events}** / **{kept}**")
+    assert min(test.defaults.recording_accuracy + test.chosen.recording_accuracy) == 1
+    yield "recording accuracy was 100 % already"
     gain, error = test.gains.kept
     yield f"it keeps {gain:.2p} points fewer events, with a standard error of {error:.2p};"
     yield f"a tenth of its `tau` ({best['values'].tau1} us)"

@@ -2,6 +2,17 @@
 
 from benchmarks.number import Number, mean, read
 
+from benchmarks import senses_tables
+from timesurf.bench import settings
+
+
+def settings_page():
+    changes = settings.changes(senses_tables.read("settings")["settings"])
+    points = {name: [Number(value) for value in of["braille touch"]] for name, of in changes.items()}
+    yield f"change moves accuracy by more than {max(Number(abs(gain)) for gain, _ in points.values()):.1p} points"
+    gain, error = points["window x 0.6"]
+    yield f"smaller window costs {Number(-gain):.1p} ± {error:.1p}"
+
 
 def sparsity():
     points = []

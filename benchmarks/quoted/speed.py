@@ -8,6 +8,7 @@ def speed():
     epoch = read("epoch")
     yield f"60,000 recordings, {Number(epoch.events / 1e6)} M events after cropping"
     yield f"batches of 128): {epoch.seconds} s, {epoch.events_per_s:.1M} events/s on two cores"
+    yield f"the memory-mapped file of {Number(epoch.events * 6 / 1e9):.1} GB"  # 6 bytes per event
     yield f"The process uses {Number(epoch.private_bytes_before / 1e6)} MB"
     yield f"of its own before and {Number(epoch.private_bytes_most / 1e6)} MB at most"
     yield f"takes 45 to 165 minutes for an epoch of N-MNIST, which takes {epoch.seconds} s here on two cores"

@@ -30,6 +30,7 @@ def spiking():
     )
     of = found.continual
     follow = [steps for steps in of.adapting if min(steps) > 0.99]
+    yield "five follow the change with 99 % and more at every step"
     for name, networks in (
         ("adapting, mean of ten", of.adapting),
         ("adapting, the five that follow", follow),
@@ -54,6 +55,9 @@ def spiking():
         f"neither ({min(recordings):%})"
     )
     yield f"step, and lose {Number(mean(task1) - mean(after)):.1p}."
+    lost = [before - after for before, after in zip(of.task1, of.task1_after, strict=True)]
+    assert max(lost) < 0.0001
+    yield "then lose less than 0.01 points of task 1"
     data = found.digits.values()
     for name, key, digits in (("integrate-and-fire", "spiking", ".2%"), ("time surfaces", "surfaces", "%")):
         cells = [(mean(of[f"{key}_recording_accuracy"]), mean(of[f"{key}_kept"])) for of in data]

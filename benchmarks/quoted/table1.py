@@ -19,6 +19,10 @@ def table1():
         f"{min(of.event_accuracy):.2%}, kept {min(of.kept):.1%} to {max(of.kept):.1%}; k-means "
         f"{mean(hundred.kmeans.event_accuracy):.2%}."
     )
+    sentences = read("microcontroller").networks.sentences.float32.check
+    events = Number(round(sentences.events / sentences.recordings, -2))
+    yield f"last 10 ms and hold about {events} events, so 1 ms in layers 2 and 3 spans {Number(events / 10)} events"
+    yield f"the fifth ends at {read('table1_beta').sup3r.event_accuracy[4]:%})"
     yield "may explain the paper's 99.92 %"
     yield "No setting that was tried reached 99.92 %"
     yield f"event accuracy is {mean(of.settled):.3%} (mean of 100 networks)"

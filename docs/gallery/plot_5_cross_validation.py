@@ -4,7 +4,7 @@ Cross-validation with scikit-learn
 
 ``Sup3rClassifier`` follows scikit-learn's conventions, and ``Recordings`` can be split like rows. So scikit-learn's own
 tools work on event streams. The data are four shapes seen by a simulated event camera. Only half of the events in
-the first 50 ms are used: with whole recordings, all 160 were classified correctly at every tau that was tried.
+the first 50 ms are used: whole recordings are classified correctly at any of these tau.
 """
 
 import matplotlib.pyplot as plt
