@@ -133,7 +133,7 @@ def robustness_parts(result):
 SENSES = {"default": "timesurf", "hots": "HOTS, histogram", "counts_8": "counts, 8 parts", "counts_1": "counts"}
 NAMES = {  # for readers who do not know the files; others are named as `timesurf bench senses` names them
     "N-MNIST, real thousand": "N-MNIST, first 1,000 recordings",
-    "digits, wandering": "digits that wander over 346 x 260 pixels",
+    "digits, wandering": "four digits that wander over 346 x 260 pixels",
     "POKER pips": "playing-card suits (POKER-DVS)",
     "cochlea tones below 10 dB": "cochlea tones, SNR below 10 dB",
     "braille touch": "letters in braille, touch",
