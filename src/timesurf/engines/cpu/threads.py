@@ -24,6 +24,13 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
+def _control() -> None:
+    """Let any thread set limits: since threadpoolctl 3.8 only the first thread that set one can, others are ignored."""
+    for library in _blas().lib_controllers:
+        if clear := getattr(library, "clear_controlling_thread", None):
+            clear(force=True)
+
+
 _lock = threading.Lock()
 _blas_users = 0
 _blas_limit: Any = None
@@ -35,6 +42,7 @@ def one_blas_thread() -> Iterator[None]:
     global _blas_users, _blas_limit
     with _lock:
         if _blas_users == 0:
+            _control()
             _blas_limit = _blas().limit(limits=1)
         _blas_users += 1
     try:
@@ -43,4 +51,6 @@ def one_blas_thread() -> Iterator[None]:
         with _lock:
             _blas_users -= 1
             if _blas_users == 0:
+                _control()  # the last to leave may be another thread than the first that came
                 _blas_limit.restore_original_limits()
+                _control()
