@@ -37,7 +37,7 @@ from timesurf.results import machine
 
 PACKET = 1000
 FRAME, SHOWN = 0.1, 0.25  # s: from one frame of a film to the next, and how long each is shown
-WIDTH, COLOURS = 640, 32  # of a film
+WIDTH, COLOURS = 640, 48  # of a film
 
 
 class Steady:
@@ -160,8 +160,12 @@ def film(path: Path) -> None:
                 for points in range(4, len(stroke) + 4, 4):  # a longer beginning of the stroke each time
                     tab.draw(stroke[max(points - 5, 0) : points])
                     take()
-            take(6)
-    colours = frames[len(frames) // 2].quantize(COLOURS)  # the same in all frames, so that what is still costs nothing
+            take(4)
+    some = frames[::4]
+    sheet = Image.new("RGB", (WIDTH, some[0].height * len(some)))
+    for n, frame in enumerate(some):
+        sheet.paste(frame, (0, n * frame.height))
+    colours = sheet.quantize(COLOURS)  # the same in all frames, so that what is still costs nothing
     first, *rest = (frame.quantize(palette=colours, dither=Image.Dither.NONE) for frame in frames)
     first.save(path, save_all=True, append_images=rest, duration=int(1000 * SHOWN), loop=0, optimize=True)
     print(f"{len(frames)} frames, {path.stat().st_size / 1e3:.0f} kB")
@@ -176,13 +180,13 @@ def main() -> None:
     parser.add_argument("--picture", type=Path, help="only write a picture of the page")
     parser.add_argument("--film", type=Path, help="only write a film of the page, a .gif")
     given = parser.parse_args()
+    sys.setswitchinterval(5e-4)  # as the command does
     if given.picture or given.film:
         if given.picture:
             picture(given.picture)
         if given.film:
             film(given.film)
         return
-    sys.setswitchinterval(5e-4)  # as the command does
     turns = []
     for _ in range(given.turns):
         turns.append({name: measured(given.rate, given.seconds, name == "page") for name in ("alone", "page")})
