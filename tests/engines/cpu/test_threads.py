@@ -2,6 +2,7 @@
 
 import threading
 
+import scipy.linalg  # noqa: F401  its BLAS is there before limits are set
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from timesurf.engines.cpu.threads import one_blas_thread
