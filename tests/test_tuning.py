@@ -29,6 +29,7 @@ def answers(monkeypatch):
             return tuning.Judged(right, np.where(right, -0.1, -2.0))
 
         monkeypatch.setattr(tuning, "judged", right)
+        monkeypatch.setattr(tuning, "alike", lambda fold, knobs, other, *rest: False)
         return asked
 
     return scripted
@@ -109,6 +110,15 @@ def test_trials_are_judged_by_the_probability_of_the_right_class():
 def test_all_steps_end_it_without_a_limit_reached(answers):
     answers({})
     assert len(tuning.tune(sentences.make(40), minutes=60).trials) == 1 + len(tuning.STEPS)
+
+
+def test_a_step_that_changes_nothing_is_no_trial(answers, monkeypatch):
+    asked = answers({})
+    changes_nothing = [Knobs(**{name: by}) for name, by in tuning.STEPS[:2]]
+    monkeypatch.setattr(tuning, "alike", lambda fold, knobs, other, *rest: knobs in changes_nothing)
+    found = tuning.tune(sentences.make(42), trials=2)
+    (name, by) = tuning.STEPS[2]
+    assert found.trials[1].knobs == asked[-1] == Knobs(**{name: by})
 
 
 @pytest.mark.parametrize("limits", [{}, {"minutes": 0}, {"trials": 0}])

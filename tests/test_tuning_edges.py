@@ -1,6 +1,7 @@
 """Tuning where a comparison turns: what is clearly more, which step is next, and when it ends."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -52,14 +53,37 @@ def test_a_fold_is_looked_at_once_for_all_steps_that_leave_its_structure(monkeyp
     data = flashes((12, 12))
     looked = {}
     law = law_module.law(data, looked=looked)
-    for knobs in (Knobs(alpha=2), Knobs(passes=2), Knobs(temperature=2), Knobs(units_per_class=2), LAW):
+    for name in ("alpha", "passes", "temperature", "units_per_class", "copies"):
+        knobs = Knobs(**{name: 2})
         other = law_module.law(data, knobs=knobs, looked=looked)
         assert other == law_module.law(data, knobs=knobs)
-        assert (other == law) == (knobs == LAW)
+        assert other != law
         seen.pop()  # of the law without a memory
     assert seen == [LAW]
     law_module.law(data, knobs=Knobs(tau=2), looked=looked)
     assert seen == [LAW, Knobs(tau=2)]
+
+
+def test_what_leads_to_the_same_network_is_alike():
+    fold, options = tuning.Fold(flashes((12, 12)), flashes((12, 12)), np.zeros(24), {}), ("cpu", 1, 0)
+    assert tuning.alike(fold, Knobs(copies=4), Knobs(copies=16), *options)  # there are four at most
+    assert not tuning.alike(fold, Knobs(copies=4), LAW, *options)
+    assert not tuning.alike(fold, Knobs(alpha=2), LAW, *options)
+    assert not tuning.alike(fold, Knobs(temperature=2), LAW, *options)
+    line = tuning.Fold(flashes((12,)), flashes((12,)), np.zeros(24), {})
+    assert tuning.alike(line, Knobs(copies=4), LAW, *options)  # a line cannot be bent
+
+
+@pytest.mark.parametrize(("passes", "same"), [(0, True), (1, False)])
+def test_rates_make_no_difference_without_passes(monkeypatch, passes, same):
+    found = law_module.law(flashes((12, 12)))
+
+    def law(*_, knobs, **__):
+        rule = replace(found.rule, alpha=(0.0, knobs.alpha))
+        return replace(found, rule=rule, fitting=found.fitting | {"passes": passes})
+
+    monkeypatch.setattr(tuning, "law", law)
+    assert tuning.alike(tuning.Fold(None, None, None, {}), Knobs(alpha=2), LAW, "cpu", 1, 0) is same
 
 
 def test_every_factor_has_steps_and_none_is_its_own_inverse_twice():
@@ -71,7 +95,11 @@ def test_every_factor_has_steps_and_none_is_its_own_inverse_twice():
     assert {name: pytest.approx(math.prod(by), abs=0.01) for name, by in both.items() if len(by) == 2} == {
         name: 1 for name, by in both.items() if len(by) == 2
     }
-    assert {name: by for name, by in both.items() if len(by) == 1} == {"passes": [2], "units_per_class": [2]}
+    assert {name: by for name, by in both.items() if len(by) == 1} == {
+        "passes": [2],
+        "units_per_class": [2],
+        "copies": [4],
+    }
 
 
 def test_steps_follow_one_another_and_one_that_helped_comes_again(monkeypatch):
@@ -107,6 +135,7 @@ def trials(monkeypatch):
             return tuning.Judged(np.zeros(len(label), bool), np.full(len(label), float(next(likely))))
 
         monkeypatch.setattr(tuning, "judged", right)
+        monkeypatch.setattr(tuning, "alike", lambda *_: False)
         return tuning.tune(recordings(9), **limits)
 
     return run
@@ -133,22 +162,23 @@ def test_the_law_runs_whatever_the_time(trials):
 
 
 def test_what_was_found_is_ready_for_json(monkeypatch):
-    right = {LAW: 1, Knobs(units=2): 2}
+    right = {LAW: 1, Knobs(copies=4): 2}
 
     def judged(learn, judge, label, knobs, *rest):
         mine = np.arange(2) < right.get(knobs, 0)
         return tuning.Judged(mine, np.where(mine, -0.1, -2.0) + 1e-3 * np.arange(2))
 
     monkeypatch.setattr(tuning, "judged", judged)
+    monkeypatch.setattr(tuning, "alike", lambda *_: False)
     seen = []
     found = tuning.tune(recordings(3), trials=3, report=seen.append)
     assert seen == list(found.trials)
     about = found.to_dict()
-    assert about["knobs"] == {"units": 2}
+    assert about["knobs"] == {"copies": 4}
     names = ("number", "knobs", "recordings", "recording_accuracy", "gain", "best")
     kept = [[trial[name] for name in names] for trial in about["trials"]]
-    assert kept == [[0, {}, 6, 0.5, 0.0, True], [1, {"units": 2}, 6, 1.0, 0.5, True]]
-    assert found.why == "tuning: units x 2: 50.0% -> 100.0% (2 trials, cross-validated on 6 recordings)"
+    assert kept == [[0, {}, 6, 0.5, 0.0, True], [1, {"copies": 4}, 6, 1.0, 0.5, True]]
+    assert found.why == "tuning: copies x 4: 50.0% -> 100.0% (2 trials, cross-validated on 6 recordings)"
 
 
 def test_limits_that_are_none(monkeypatch):

@@ -37,7 +37,7 @@ FOLDS = 3
 _SHARE = 1 / 2  # of the time that the law may take on all folds; else trials are compared on one
 _LEAST = 1e-6  # probability of a class that is counted: a single recording shall not decide
 STEPS: tuple[tuple[str, float], ...] = (
-    ("units", 2), ("last_tau", 0.25), ("passes", 2), ("temperature", 2.5), ("last_tau", 4), ("alpha", 2),
+    ("copies", 4), ("units", 2), ("last_tau", 0.25), ("passes", 2), ("temperature", 2.5), ("last_tau", 4), ("alpha", 2),
     ("tau", 0.5), ("places", 0.5), ("units_per_class", 2), ("tau", 2), ("places", 2), ("temperature", 0.4),
     ("window", 1.5), ("window", 0.67), ("alpha", 0.5), ("units", 0.5),
 )  # fmt: skip
@@ -207,6 +207,9 @@ def tune(
     ended = [Trial(0, LAW, everything, accuracy, 0.0, True, clock.lap())]
     report(ended[-1])
     while len(ended) != trials and not found.right.all() and clock.has_time() and (knobs := steps.next(best)):
+        if alike(folds[0], knobs, best, engine, threads, seed):
+            steps.ended(False)
+            continue
         mine = Judged(found.right[:0], found.likely[:0])
         for fold in folds:
             mine = mine.before(on(fold, knobs))
@@ -242,6 +245,16 @@ def divided(recordings: Recordings, rng: np.random.Generator) -> list[Fold]:
         Fold(recordings[np.flatnonzero(fold != k)], recordings[np.flatnonzero(fold == k)], label[fold == k], {})
         for k in np.unique(fold[several])
     ]
+
+
+def alike(fold: Fold, knobs: Knobs, other: Knobs, engine: str | Engine, threads: int | None, seed: int | None) -> bool:
+    """Whether both lead to the same network: twice the places, for example, where each pixel is one already."""
+    mine, theirs = (
+        law(fold.learn, engine=engine, threads=threads, seed=seed, knobs=each, looked=fold.looked)
+        for each in (knobs, other)
+    )
+    rule = mine.rule if mine.fitting["passes"] else replace(mine.rule, alpha=theirs.rule.alpha)
+    return (mine.layers, mine.fitting, rule) == (theirs.layers, theirs.fitting, theirs.rule)
 
 
 class _Clock:

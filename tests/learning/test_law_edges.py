@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from timesurf import Full, Recordings, SettingError, Window, engines
+from timesurf import Full, Network, Recordings, SettingError, Window, engines
 from timesurf.learning import law as settings
 from timesurf.learning import means, probe, split
-from timesurf.learning.knobs import LAW
+from timesurf.learning.knobs import LAW, Knobs
 from timesurf.learning.law import law
 from timesurf.learning.probe import PENALTIES, clearly_better, cross_validated
 from timesurf.learning.rhythm import intervals
@@ -38,8 +38,8 @@ def test_a_network_without_places_by_hand():
     assert (found.rule.beta, found.rule.gamma, found.rule.delta, found.rule.last) == (0, 0, 0, "delta")
     assert found.rule.temperature == pytest.approx(9 * math.log(2))  # the classes' mean surfaces are (1, 0) and (0, 1)
     assert found.fitting == {
-        "passes": 60, "batch_size": 16, "decay": True, "moved": (), "start": "quick", "margin": math.inf, "sample": 500,
-        "if_diverged": "back",
+        "passes": 60, "batch_size": 16, "decay": True, "moved": (), "bent": 0, "start": "quick", "margin": math.inf,
+        "sample": 500, "if_diverged": "back",
     }  # fmt: skip
     assert found.why[0].endswith("fires every 10 us, a recording lasts 150 us")
 
@@ -289,3 +289,26 @@ def test_the_probe_leaves_other_cores_alone(monkeypatch, rng):
     with threadpool_limits(2, user_api="blas"):
         cross_validated(rng.normal(size=(20, 3)), np.arange(20) % 2, rng)
     assert set(used) == {1}
+
+
+@pytest.mark.parametrize(
+    ("field", "copies", "events", "bent"),
+    [((9, 7), 4, 10, 3), ((9, 7), 1.4, 10, 0), ((9, 7), 9, 10, 3), ((9, 7), 0.2, 10, 0), ((9,), 4, 10, 0),
+     ((9, 1), 4, 10, 0), ((9, 7), 4, 12_500_000, 3), ((9, 7), 4, 12_500_001, 2), ((9, 7), 4, 60_000_000, 0)],
+)  # fmt: skip
+def test_recordings_are_bent_on_fields_of_two_dimensions_while_there_is_room(field, copies, events, bent):
+    n = SimpleNamespace(field=field, counts=np.array([events]))
+    assert settings._bent(n, Knobs(copies=copies)) == bent
+
+
+def test_bent_copies_are_shown_in_fewer_passes():
+    data = regular([40] * 60, np.arange(60) % 3, field=(20, 20), place=lambda label: 5 * label)
+    one, other = law(data, seed=0), law(data, seed=0, knobs=Knobs(copies=4))
+    assert (one.fitting["bent"], other.fitting["bent"]) == (0, 3)
+    assert other.fitting["passes"] == round(one.fitting["passes"] / 4) == 15
+    assert other.why[-1].endswith("15 passes over 60 recordings and 3 bent copies of each in batches of 16")
+    assert one.layers == other.layers
+    few = law(data, seed=0, knobs=Knobs(copies=4, passes=0.01))
+    assert few.fitting["passes"] == 2
+    network = Network.for_data(data, seed=0, knobs=Knobs(copies=4)).fit(data, passes=1)
+    assert network.law.fitting["bent"] == 3

@@ -115,7 +115,7 @@ def _instead(preset: Any, recordings: Any, trains: bool, given: dict[str, Any]) 
     if trains:
         alpha = preset.rule.per_layer(len(preset.layers))[-1, 0]
         labelled = int(recordings.labelled.sum())
-        lines.append(training(alpha, preset.passes, labelled, preset.batch_size, preset.start))
+        lines.append(training(alpha, preset.passes, labelled, preset.batch_size, preset.start, preset.bent))
         unused = [f"--{name.replace('_', '-')}" for name in (*RATES, "batch_size") if given[name] is not None]
         if unused and not preset.passes:
             lines.append(f"without effect, since there are no passes: {', '.join(unused)}")

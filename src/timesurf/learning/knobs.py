@@ -22,6 +22,8 @@ class Knobs:
         Of the last layer.
     alpha, passes : float
         Of training.
+    copies : float
+        In how many shapes each recording is learned from: itself, and copies of it that are bent.
     units_per_class : float
         Of the last layer: units per class.
     """
@@ -34,6 +36,7 @@ class Knobs:
     temperature: float = 1.0
     alpha: float = 1.0
     passes: float = 1.0
+    copies: float = 1.0
     units_per_class: float = 1.0
 
     def __post_init__(self) -> None:
@@ -52,7 +55,7 @@ class Knobs:
         >>> Knobs(tau=2, alpha=0.5).structural == Knobs(tau=2)
         True
         """
-        return replace(self, temperature=1.0, alpha=1.0, passes=1.0, units_per_class=1.0)
+        return replace(self, temperature=1.0, alpha=1.0, passes=1.0, copies=1.0, units_per_class=1.0)
 
     @property
     def changed(self) -> dict[str, float]:

@@ -20,6 +20,7 @@ Times are multiples of the rhythm of the recordings, sizes follow from their fie
     batch             one recording per class, 16 to 64
     passes            16,000 recordings in all, 10 to 60 passes; where that is over 250 million events, as many
                       fewer, but 10
+    copies            none that are bent; on a field of two dimensions 3, if the knob says so: then as many fewer passes
     moved             by up to a third of the stride, by another distance in each pass, where a probe errs less with
                       copies that are moved
 
@@ -68,6 +69,7 @@ SCALES = (4, 1 / 4)  # of the longest tau: both, in a last layer whose entries f
 SHORTER = (4, 16)  # parts of the longest tau of the last layer that are tried
 CLEARLY = 0.9  # of the error of a longer tau that a shorter one must stay below
 OFTEN, MOMENTS = 4, 3  # events per entry of the last layer that make it dense, and units per class there
+COPIES, COPIED_EVENTS = 4, 50_000_000  # shapes that each recording is learned from at most, and events in all of them
 LONGEST = 250_000_000  # events in all passes, where there are more than 10
 LARGEST_SURFACE = 1 << 12  # entries that a hidden unit may look at
 LARGEST_FIELD = 1 << 22  # entries of the last layer, times classes
@@ -166,11 +168,13 @@ def law(
     why = [f"rhythm: the same pixel or channel {rhythm}"]
     batch = int(np.clip(classes, 16, 64))
     rule = Rule(alpha=0.0, beta=0.0, gamma=0.0, delta=0.0, last="delta")
+    bent, total = _bent(known, knobs), int(known.counts.sum())
     fitting: dict[str, Any] = {
-        "passes": max(round(knobs.passes * usual_passes(len(known), int(known.counts.sum()))), 1),
+        "passes": max(round(knobs.passes * usual_passes(len(known), total) / (1 + bent)), 1 + (bent > 0)),
         "batch_size": batch,
         "decay": True,
         "moved": (),
+        "bent": bent,
         "start": "quick",
         "margin": math.inf,
         "sample": int(np.clip(PROBED_EVENTS / events, 10 * classes, max(500, 10 * classes))),
@@ -199,23 +203,31 @@ def law(
         why += [*found.why, _last(top, found.longest), *found.why_moved]
         stage = stack(layers, known.field, known.polarities, classes)[-1]
         if math.prod(stage.field) == 1 and ridge.suits(stage):
-            fitting |= {"start": "ridge", "passes": 0}
+            fitting |= {"start": "ridge", "passes": 0, "bent": 0}
     alpha = knobs.alpha * 0.2 * min(1.0, classes / batch) / events
     rates = (*[0.0] * (len(layers) - 1), alpha)
     rule = replace(rule, alpha=rates, temperature=knobs.temperature * temperature)
-    why.append(training(alpha, fitting["passes"], len(known), batch, fitting["start"]))
+    why.append(training(alpha, fitting["passes"], len(known), batch, fitting["start"], fitting["bent"]))
     return Law(layers, rule, fitting, tuple(why), hidden)
 
 
-def training(alpha: float, passes: int, recordings: int, batch: int | None, start: str = "quick") -> str:
+def training(alpha: float, passes: int, recordings: int, batch: int | None, start: str = "quick", bent: int = 0) -> str:
     """How the last layer learns, in a line."""
     first = f"the last layer by ridge regression on {recordings:,} recordings and parts of them"
     if passes == 0:
         return f"training: {first}, no passes" if start == "ridge" else "training: no passes after the start"
     steps = "one by one" if batch is None else f"in batches of {batch}"
     times = "1 pass" if passes == 1 else f"{passes} passes"
-    then = f"alpha {alpha:.2g} per event, {times} over {recordings:,} recording{'s' * (recordings > 1)} {steps}"
+    over = f"{recordings:,} recording{'s' * (recordings > 1)}"
+    over += f" and {bent} bent cop{'y' if bent == 1 else 'ies'} of each" if bent else ""
+    then = f"alpha {alpha:.2g} per event, {times} over {over} {steps}"
     return f"training: {first}, then {then}" if start == "ridge" else f"training: {then}"
+
+
+def _bent(known: Recordings, knobs: Knobs) -> int:
+    """Bent copies of each recording, where its field can be bent and there is room for them."""
+    at_most = min(COPIES, COPIED_EVENTS // max(int(known.counts.sum()), 1))
+    return max(min(round(knobs.copies), at_most) - 1, 0) if len(known.field) == 2 and min(known.field) > 1 else 0
 
 
 def usual_passes(recordings: int, events: int) -> int:
