@@ -26,7 +26,7 @@ def stream(rng, n):
     return events
 
 
-@pytest.mark.parametrize(("seed", "units"), [(0, 7), (1, 8), (2, 9), (3, 16), (4, 37)])
+@pytest.mark.parametrize(("seed", "units"), [(0, 7), (1, 8), (2, 9), (3, 16), (4, 37), (5, 50)])
 @pytest.mark.parametrize("thresholds", [np.inf, 1.15])
 def test_outputs_are_those_of_single_events(seed, units, thresholds):
     """The closest of many units is looked for in vectors of sixteen, and among what is left over."""

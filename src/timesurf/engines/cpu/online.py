@@ -144,7 +144,7 @@ def one_by_one(events, base, gap, whole, learn, by_block, layout, settings, stat
 
 @bare
 def look_ahead(first, many, base, events, layout, settings, state, view):
-    """The first layer on the next events: the closest units, and whether they are close enough."""
+    """The first layer on the next events: the closest units, and whether they are close enough, see `ahead.py`."""
     layer, slope, entries = layout.layers[0], settings.pace[0].surface, layout.layers[0].entries
     for b in range(many):
         location = np.int64(events.entry[first + b]) // layer.polarities
