@@ -298,6 +298,7 @@ def test_latency_is_measured_in_microseconds(timesurf, tmp_path):
     assert all(0 < row["p50"] <= row["p99_9"] <= row["max"] for row in rows.values())
     assert {"1", "1000", "push_one, float64", "push_one, float32", "push_one, float32, adapting"} <= set(rows)
     assert {name for name in rows if name.startswith("push_one")} == set(waiting)
+    assert result["stream_to_infer"] > 0.5
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tests.memory import peak
 from timesurf import Recordings, SettingError
 from timesurf.datasets import wandering
 from timesurf.transforms.cutting import pieces
@@ -58,3 +59,17 @@ def test_another_seed_draws_other_digits(monkeypatch):
     assert second[0].labels.tolist() == list(wandering.CLASSES)
     assert second[0].t.tolist() == again[0].t.tolist() != first[0].t.tolist()
     assert [seed for _, seed in drawn] == [0, 2, 2]
+
+
+def test_recordings_that_wander_for_long_do_not_have_to_fit_into_memory(thing):
+    """Two million events of 13 bytes; what is in memory are those of one of twenty recordings on their way."""
+    things = thing[[0] * 20]
+    used, found = peak(lambda: wandering.wander(things, field=(40, 30), duration="50 s", noise=1500, seed=1))
+    assert found.counts.sum() > 1_900_000
+    assert used < 13e6
+    assert found.labels.tolist() == ["thing"] * 20
+
+
+def test_nothing_to_wander_is_refused(thing):
+    with pytest.raises(SettingError, match="no recordings"):
+        wandering.wander(thing[:0])

@@ -15,6 +15,7 @@ from timesurf.errors import SettingError
 from timesurf.events import Recordings
 from timesurf.times import Time, microseconds
 from timesurf.transforms.cutting import pieces
+from timesurf.transforms.parts import joined
 
 Array = NDArray[Any]
 ABOUT = "three copies of a digit wandering over 346 x 260 pixels among noise, pieces of 1 s; needs no file"
@@ -74,17 +75,17 @@ def wander(
     """
     if len(things.field) != 2 or any(small > large for small, large in zip(things.field, field, strict=True)):
         raise SettingError(f"Things on a field of {things.field} cannot wander over one of {field}.")
+    if len(things) == 0:
+        raise SettingError("There are no recordings that could wander.")
     length, rng = round(microseconds(duration, "duration")), np.random.default_rng(seed)
-    recordings = [_one(things[r], field, length, copies, noise, rng) for r in range(len(things))]
-    x, y, t, p = (np.concatenate([of[k] for of in recordings]) for k in range(4))
-    offsets = np.concatenate([[0], np.cumsum([len(of[2]) for of in recordings])])
-    return Recordings([x, y], t, p, offsets, field=field, polarities=things.polarities, labels=things.labels)
+    wandering = (_one(things[r], field, length, copies, noise, rng) for r in range(len(things)))
+    return joined(wandering, things.labels, on_disk=True)
 
 
 def _one(
     thing: Recordings, field: tuple[int, int], length: int, copies: int, noise: float, rng: np.random.Generator
-) -> tuple[Array, Array, Array, Array]:
-    """Coordinates, times and polarities of one recording."""
+) -> Recordings:
+    """Copies of one recording on their ways."""
     events, room = [], np.subtract(field, thing.field).astype(float)
     start = thing.t - thing.t.min(initial=0)
     period = int(start.max(initial=0)) + 10_000
@@ -105,4 +106,5 @@ def _one(
     x, y, t, p = (np.concatenate([of[k] for of in events]).astype(np.int64) for k in range(4))
     order = np.argsort(t, kind="stable")
     order = order[(t[order] < length) & (x[order] < field[0]) & (y[order] < field[1])]
-    return x[order].astype(np.uint16), y[order].astype(np.uint16), t[order], p[order].astype(np.uint8)
+    coords = [x[order].astype(np.uint16), y[order].astype(np.uint16)]
+    return Recordings(coords, t[order], p[order].astype(np.uint8), field=field, polarities=thing.polarities)

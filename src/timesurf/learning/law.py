@@ -283,6 +283,7 @@ def _pooled(
     ratio = other.probed.error / max(best.probed.error, 1e-30)
     if ratio < 1:
         hidden, best = slower, other
+    del slower, other  # millions of events
     if knobs.tau != 1:
         hidden = comparison.hidden(replace(hidden.window, tau=max(knobs.tau * float(hidden.window.tau), 1.0)))
         best = at(hidden, stride)

@@ -35,7 +35,7 @@ def in_parts(transform: Callable[Concatenate[Recordings, P], Recordings]) -> Cal
             recordings.release()
             return some
 
-        return _joined(map(changed, parts), recordings.labels, on_disk=_on_disk(recordings))
+        return joined(map(changed, parts), recordings.labels, on_disk=_on_disk(recordings))
 
     return by_parts
 
@@ -71,7 +71,7 @@ def in_stretches(
                 yield some
                 recordings.release()
 
-    flat = _joined(stretches(), None, on_disk=_on_disk(recordings))
+    flat = joined(stretches(), None, on_disk=_on_disk(recordings))
     ends = np.cumsum(remaining)
     return flat.cut(ends - remaining, ends).with_labels(recordings.labels)
 
@@ -90,8 +90,24 @@ class _InMemory(list[Array]):
         return whole
 
 
-def _joined(parts: Iterable[Recordings], labels: Any, *, on_disk: bool) -> Recordings:
-    """Recordings one after another, all on the field of the first, in memory or in a mapped file."""
+def joined(parts: Iterable[Recordings], labels: Any, *, on_disk: bool) -> Recordings:
+    """Recordings one after another, all on the field of the first, of which one part is in memory at a time.
+
+    Parameters
+    ----------
+    parts : iterable of Recordings
+        At least one; their labels are not used.
+    labels : sequence or None
+        One per recording.
+    on_disk : bool
+        Whether to write them to an unnamed file that is mapped, see `timesurf.storage.mapped.Spool`; else to memory.
+
+    Examples
+    --------
+    >>> one = Recordings([[3, 2]], t=[0, 7], field=(4,))
+    >>> joined(iter([one, one]), ["a", "b"], on_disk=True)
+    Recordings(2 recordings, 4 events, field 4, 1 polarity, 2 labels)
+    """
     fields: list[Any] = []
     counts: list[Array] = [np.array([0])]
     one_polarity = True

@@ -8,7 +8,7 @@ import pytest
 from timesurf.engines import Options, Parameters, pack
 from timesurf.engines.cpu import engine as cpu
 from timesurf.events import Recordings
-from timesurf.layers import Full, stack
+from timesurf.layers import Full, Window, stack
 from timesurf.rule import Rule
 
 STAGES = stack([Full(units=2, tau=100.0)], (4,), 1)
@@ -42,3 +42,16 @@ def test_a_long_recording_leaves_no_large_workspace_behind(learn):
             cpu.infer(STAGES, parameters, batch, options)
 
     assert bytes_left(call) < 4 << 20  # less than 4 bytes per event
+
+
+def test_workspaces_of_other_shapes_are_given_back_before_a_large_one_is_made():
+    """Each has the last time of every output: 400,000 places x 32 units, 51 MB."""
+    data = Recordings([[0, 5], [0, 5]], t=[0, 9], field=(800, 500))
+
+    def trace(tau):
+        stages = stack([Window(1, units=32, tau=tau)], data.field, 1)
+        parameters = Parameters.of([np.random.default_rng(0).random((32, 1, 1, 1))], [np.full(32, np.inf)])
+        cpu.infer(stages, parameters, pack(data), Options(threads=1), trace=True)
+
+    trace(1.0)  # compiles
+    assert bytes_left(lambda: [trace(tau) for tau in (2.0, 3.0, 4.0)]) < 150e6  # with the tables of three networks

@@ -19,6 +19,7 @@ from timesurf.engines.data import Array, Parameters
 _CACHE_LINE = 64  # bytes
 _SHAPES = 8  # networks whose workspaces are kept
 _LONG = 1 << 20  # events: a workspace for longer recordings, some 30 bytes per event and layer, is given back
+_SPARE = 32 << 20  # bytes of all workspaces for networks of other shapes, while one is made
 
 _free: dict[Any, list[Workspace]] = {}
 _lock = threading.Lock()
@@ -45,6 +46,7 @@ def workspace(plan: Plan, dtype: Any, time: Any, longest: int, *, by_delta: bool
         spare = _free.setdefault(key, [])
         space = spare.pop() if spare else None
     if space is None:
+        _give_back_others(key)
         space = _make(plan, dtype, time, room, zeros, by_delta=by_delta)
         frozen.clear(space.memory, space.clock)
     yield space
@@ -56,6 +58,17 @@ def workspace(plan: Plan, dtype: Any, time: Any, longest: int, *, by_delta: bool
         _free.setdefault(key, []).append(space)
 
 
+def _give_back_others(key: Any) -> None:
+    """Drop unused workspaces of other shapes, the oldest first, until they take little memory."""
+    with _lock:
+        sizes = {other: sum(map(_bytes, spaces)) for other, spaces in _free.items() if other != key}
+        for other, size in sizes.items():
+            if sum(sizes.values()) <= _SPARE:
+                return
+            sizes[other] -= size
+            del _free[other]
+
+
 def workspace_bytes(plan: Plan, dtype: Any, time: Any, longest: int, *, by_delta: bool = False) -> int:
     """Bytes of one workspace."""
 
@@ -63,8 +76,12 @@ def workspace_bytes(plan: Plan, dtype: Any, time: Any, longest: int, *, by_delta
         """An array that knows its size and takes no memory."""
         return np.broadcast_to(np.zeros((), kind), shape)
 
-    clock, *parts = _make(plan, dtype, time, _room(longest), unmade, by_delta=by_delta)
-    return clock.nbytes + sum(array.nbytes for part in parts for array in part)
+    return _bytes(_make(plan, dtype, time, _room(longest), unmade, by_delta=by_delta))
+
+
+def _bytes(space: Workspace) -> int:
+    clock, *parts = space
+    return int(clock.nbytes + sum(array.nbytes for part in parts for array in part))
 
 
 def flat_weights(plan: Plan, parameters: Parameters, dtype: Any) -> frozen.Weights:
