@@ -39,6 +39,8 @@ NEAREST = {  # module, by a glob under src/timesurf, the first that fits: globs 
     "learning/divergence.py": ["tests/learning/test_edges*.py", "tests/learning/test_trainer*.py"],
     "learning/together.py": ["tests/learning/test_loop_edges.py", "tests/learning/test_together*.py"],
     "learning/copies.py": ["tests/learning/test_copies*.py"],
+    "learning/knobs.py": ["tests/test_tuning_edges.py", "tests/learning/test_law_edges.py"],
+    "learning/reasons.py": ["tests/learning/test_law_edges.py"],
     "learning/law.py": ["tests/learning/test_law_edges.py", "tests/learning/test_copies*.py"],
     "learning/candidates.py": ["tests/learning/test_law*.py", "tests/learning/test_copies*.py"],
     "learning/probe.py": ["tests/learning/test_law_edges.py", "tests/learning/test_copies*.py"],

@@ -108,7 +108,7 @@ def _suited(preset: Any, recordings: Any) -> Any:
 
 def _instead(preset: Any, recordings: Any, trains: bool, given: dict[str, Any]) -> tuple[str, ...]:
     """What options say in place of the data, one line per choice: how it trains, and what else was given."""
-    from timesurf.learning.law import training
+    from timesurf.learning.reasons import training
     from timesurf.rule import RATES
 
     lines = []

@@ -15,6 +15,7 @@ file              what it does
 `adapt.py`        learning without labels while predicting
 `grow.py`         more units and classes for a new task
 `law.py`          a network and its training, chosen from the recordings
+`reasons.py`      why these, in lines for people
 `knobs.py`        factors of what is chosen, for its neighbours
 ================  ====================================================================
 """

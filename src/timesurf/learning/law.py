@@ -43,7 +43,7 @@ from timesurf.errors import EventError, SettingError
 from timesurf.events import Recordings
 from timesurf.inference import class_numbers
 from timesurf.layers import Full, Layer, Window, stack
-from timesurf.learning import copies, ridge
+from timesurf.learning import copies, reasons, ridge
 from timesurf.learning.candidates import Comparison, Hidden, Looked
 from timesurf.learning.knobs import LAW, Knobs
 from timesurf.learning.means import apart, mean_surfaces
@@ -200,28 +200,15 @@ def law(
         top = replace(found.last, units_per_class=_units_per_class(found.moments, knobs))
         layers, temperature = (found.hidden, top), found.temperature
         hidden, fitting["moved"] = (found.centroids,), found.moved
-        why += [*found.why, _last(top, found.longest), *found.why_moved]
+        why += [*found.why, reasons.last_layer(top, found.longest), *found.why_moved]
         stage = stack(layers, known.field, known.polarities, classes)[-1]
         if math.prod(stage.field) == 1 and ridge.suits(stage):
             fitting |= {"start": "ridge", "passes": 0, "bent": 0}
     alpha = knobs.alpha * 0.2 * min(1.0, classes / batch) / events
     rates = (*[0.0] * (len(layers) - 1), alpha)
     rule = replace(rule, alpha=rates, temperature=knobs.temperature * temperature)
-    why.append(training(alpha, fitting["passes"], len(known), batch, fitting["start"], fitting["bent"]))
+    why.append(reasons.training(alpha, fitting["passes"], len(known), batch, fitting["start"], fitting["bent"]))
     return Law(layers, rule, fitting, tuple(why), hidden)
-
-
-def training(alpha: float, passes: int, recordings: int, batch: int | None, start: str = "quick", bent: int = 0) -> str:
-    """How the last layer learns, in a line."""
-    first = f"the last layer by ridge regression on {recordings:,} recordings and parts of them"
-    if passes == 0:
-        return f"training: {first}, no passes" if start == "ridge" else "training: no passes after the start"
-    steps = "one by one" if batch is None else f"in batches of {batch}"
-    times = "1 pass" if passes == 1 else f"{passes} passes"
-    over = f"{recordings:,} recording{'s' * (recordings > 1)}"
-    over += f" and {bent} bent cop{'y' if bent == 1 else 'ies'} of each" if bent else ""
-    then = f"alpha {alpha:.2g} per event, {times} over {over} {steps}"
-    return f"training: {first}, then {then}" if start == "ridge" else f"training: {then}"
 
 
 def _bent(known: Recordings, knobs: Knobs) -> int:
@@ -287,7 +274,7 @@ def _pooled(
     if knobs.tau != 1:
         hidden = comparison.hidden(replace(hidden.window, tau=max(knobs.tau * float(hidden.window.tau), 1.0)))
         best = at(hidden, stride)
-    first = _first(hidden.window, ratio)
+    first = reasons.hidden_layer(hidden.window, ratio)
     tried = [(stride, best.probed.accuracy)]
     for each in strides[1:]:
         found = at(hidden, each)
@@ -314,7 +301,7 @@ def _pooled(
         ]
         ratio = comparison.error_with(shown, best) / max(best.probed.error, 1e-30)
         moved = moved if ratio < 1 else ()
-        why_moved.append(_copied(moved, ratio))
+        why_moved.append(reasons.places(moved, ratio))
     taus = tuple(max(tau, 1.0) for tau in best.taus)
     return Structure(
         hidden=replace(hidden.window, stride=stride),
@@ -324,7 +311,7 @@ def _pooled(
         centroids=hidden.centroids,
         temperature=_temperature(best.means, comparison.label),
         moved=moved,
-        why=(first, _probed(stride, tried)),
+        why=(first, reasons.chosen_stride(stride, tried)),
         why_moved=tuple(why_moved),
     )
 
@@ -335,35 +322,11 @@ def _fits(window: Window, known: Recordings, stride: Strides) -> bool:
     return stride == "field" or places * (window.units or 1) * len(known.classes) <= LARGEST_FIELD
 
 
-def _first(window: Window, ratio: float) -> str:
-    """The hidden layer, and what a probe said of a longer time constant."""
-    sizes = f"{window.units} units over {window.size} pixels per dimension"
-    beside = f"the probe errs {abs(ratio - 1):.0%} {'less' if ratio < 1 else 'more'} with the longer of two"
-    return f"hidden layer: {sizes}, tau {readable(round(float(window.tau)))} ({beside})"
-
-
-def _last(last: Full, longest: float) -> str:
-    """The last layer: its units and time constants."""
-    taus, units = last.taus, last.units_per_class
-    times = " and ".join(readable(max(round(tau), 1)) for tau in taus)
-    reach = "side by side" if len(taus) > 1 else "the longest" if taus[0] == max(longest, 1.0) else ""
-    reach = reach or f"1/{longest / taus[0]:.0f} of the longest"
-    return f"last layer: {units} unit{'s' * (units > 1)} per class, tau {times}, {reach}"
-
-
 def _moved(known: Recordings, stride: Strides) -> tuple[int, ...]:
     """How far recordings may be moved: a third of the stride; nothing where places are one."""
     if stride == "field":
         return ()
     return tuple(max(round(side / 3), 1) if n > 1 else 0 for n, side in zip(known.field, stride, strict=True))
-
-
-def _copied(moved: tuple[int, ...], ratio: float) -> str:
-    """Whether recordings are moved in each pass, and what the probe said."""
-    probed = f"the probe errs {abs(ratio - 1):.0%} {'less' if ratio < 1 else 'more'} with moved copies"
-    if not moved:
-        return f"places: as they are ({probed})"
-    return f"places: each pass moves recordings by up to {' x '.join(map(str, moved))} pixels ({probed})"
 
 
 def _units_per_class(moments: bool, knobs: Knobs) -> int:
@@ -376,15 +339,6 @@ def _dense(events: float, field: Recordings) -> bool:
     return events >= OFTEN * math.prod(field.field) * field.polarities
 
 
-def _probed(stride: Strides, tried: list[tuple[Strides, float]]) -> str:
-    """The stride that was chosen, what a probe said of all, and why another was not taken though it said more of it."""
-    shown = ", ".join(f"{_named(each)} {accuracy:.1%}" for each, accuracy in tried)
-    chosen = dict(tried)[stride]
-    better = any(accuracy > chosen for _, accuracy in tried)
-    reason = "; a coarser one is taken only if the probe is clearly better with it" if better else ""
-    return f"stride: {_named(stride)} (probe: {shown}{reason})"
-
-
 def _strides(field: tuple[int, ...], finer: float = 1.0) -> list[Strides]:
     """Strides to try, from fine to coarse."""
     places = finer * PLACES.get(len([n for n in field if n > 1]), 4)
@@ -394,10 +348,6 @@ def _strides(field: tuple[int, ...], finer: float = 1.0) -> list[Strides]:
         if stride not in found:
             found.append(stride)
     return [*found, "field"]
-
-
-def _named(stride: Strides) -> str:
-    return "all places as one" if stride == "field" else " x ".join(map(str, stride))
 
 
 def _temperature(means: Array, label: Array) -> float:
