@@ -168,3 +168,21 @@ def test_train_tunes_and_takes_its_choice_back(tmp_path, capsys):
     assert other["settings"] == about["settings"]
     with pytest.raises(SettingError, match="--tune starts from"):
         app([*arguments, "--tune", "1"], standalone_mode=False)
+
+
+def test_pieces_of_a_recording_are_tuned_as_one(tmp_path, monkeypatch):
+    data, asked = tmp_path / "some.npz", []
+    npz.write(data, sentences.make(12, seed=0))
+
+    def tune(recordings, *, origin, **_):
+        asked.append((len(recordings), origin))
+        return tuning.Tuned(LAW, (tuning.Trial(0, LAW, 4, 1.0, 0.0, True, 1.0),))
+
+    monkeypatch.setattr(tuning, "tune", tune)
+    arguments = ["train", str(data), "--model", str(tmp_path / "a.tsf"), "--passes", "1", "--tune-trials", "1"]
+    app([*arguments, "--every", "5ms"], standalone_mode=False)
+    ((pieces, origin),) = asked
+    assert len(origin) == pieces
+    assert set(np.bincount(origin)) == {0, 2}  # none of those to choose the best pass by, or to report on
+    app(["train", str(data), "--model", str(tmp_path / "b.tsf"), *arguments[4:]], standalone_mode=False)
+    assert asked[1][1] is None

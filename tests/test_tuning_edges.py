@@ -74,6 +74,16 @@ def test_what_leads_to_the_same_network_is_alike():
     assert tuning.alike(line, Knobs(copies=4), LAW, *options)  # a line cannot be bent
 
 
+def test_pieces_of_one_recording_stay_in_one_fold():
+    data, origin = recordings(12), np.array([7, 7, 3, 3, 5, 5, 9, 9] * 3)
+    data = data.with_labels(["ab"[o in (3, 9)] for o in origin])
+    folds = tuning.divided(data, np.random.default_rng(0), origin)
+    assert sum(len(fold.judge) for fold in folds) == 24
+    for fold in folds:
+        assert not set(origin[fold.judge.t.astype(int)]) & set(origin[fold.learn.t.astype(int)])
+        assert len(fold.learn.classes) == 2
+
+
 @pytest.mark.parametrize(("passes", "same"), [(0, True), (1, False)])
 def test_rates_make_no_difference_without_passes(monkeypatch, passes, same):
     found = law_module.law(flashes((12, 12)))

@@ -150,6 +150,7 @@ def tune(
     engine: str | Engine = "cpu",
     threads: int | None = None,
     seed: int | None = 0,
+    origin: Array | None = None,
     report: Callable[[Trial], None] = lambda trial: None,
 ) -> Tuned:
     """Try neighbours of what the data chose, and keep the best.
@@ -167,6 +168,9 @@ def tune(
         What computes, on how many cores.
     seed : int, optional
         Of the folds and of every network.
+    origin : array of int, optional
+        The number of what each recording was cut from: pieces of one long recording, which resemble each other, then
+        stay in one fold.
     report : callable
         Called with every trial that ends.
 
@@ -188,7 +192,7 @@ def tune(
         raise SettingError("Tuning needs minutes, or a number of trials, to end by.")
     if (minutes is not None and not minutes > 0) or (trials is not None and trials < 1):
         raise SettingError("Tuning needs a positive number of minutes, and at least one trial.")
-    folds = divided(recordings, np.random.default_rng(seed))
+    folds = divided(recordings, np.random.default_rng(seed), origin)
     if not folds:
         raise EventError("No class has two labelled recordings: there is nothing to compare settings on.")
     clock = _Clock(60 * minutes if minutes is not None else math.inf)
@@ -226,7 +230,7 @@ def tune(
     return Tuned(best, tuple(ended))
 
 
-def divided(recordings: Recordings, rng: np.random.Generator) -> list[Fold]:
+def divided(recordings: Recordings, rng: np.random.Generator, origin: Array | None = None) -> list[Fold]:
     """Folds to compare trials on; what has no label, or is alone of its class, is learned from in each.
 
     Examples
@@ -236,14 +240,19 @@ def divided(recordings: Recordings, rng: np.random.Generator) -> list[Fold]:
     [1, 1, 2]
     """
     label = inference.class_numbers(recordings.classes, recordings)
-    several = label >= 0
-    several[several] = np.bincount(label[several])[label[several]] > 1
-    fold = np.full(len(label), -1)
+    first, whose = np.unique(
+        np.arange(len(label)) if origin is None else origin, return_index=True, return_inverse=True
+    )[1:]
+    of = label[first]
+    several = of >= 0
+    several[several] = np.bincount(of[several])[of[several]] > 1
+    fold = np.full(len(of), -1)
     if several.any():
-        fold[several] = split.folds(label[several], FOLDS, rng)
+        fold[several] = split.folds(of[several], FOLDS, rng)
+    fold = fold[whose]
     return [
         Fold(recordings[np.flatnonzero(fold != k)], recordings[np.flatnonzero(fold == k)], label[fold == k], {})
-        for k in np.unique(fold[several])
+        for k in np.unique(fold[fold >= 0])
     ]
 
 

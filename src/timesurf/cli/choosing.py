@@ -58,8 +58,8 @@ def check(ctx: typer.Context) -> None:
     Rule(**{name: given[name] for name in RATES if given[name] is not None})
 
 
-def settings(ctx: typer.Context, recordings: Any, engine: Any) -> tuple[Any, Chosen]:
-    """The preset for these recordings to learn from, with what the options change; and what the data chose."""
+def settings(ctx: typer.Context, recordings: Any, engine: Any, origin: Any = None) -> tuple[Any, Chosen]:
+    """The preset for these recordings, cut from `origin`, with what options change; and what the data chose."""
     from timesurf.presets import from_dict, named
     from timesurf.rule import RATES
 
@@ -74,7 +74,7 @@ def settings(ctx: typer.Context, recordings: Any, engine: Any) -> tuple[Any, Cho
         elif given["preset"] != "auto":
             preset = named(given["preset"], len(recordings))
         else:
-            preset, chosen = _by_data(recordings, engine, given)
+            preset, chosen = _by_data(recordings, engine, given, origin)
         layers = preset.layers
         if taus is not None:
             layers = tuple(replace(layer, tau=tau, feedback_tau=None) for layer, tau in zip(layers, taus, strict=False))
@@ -123,7 +123,7 @@ def _instead(preset: Any, recordings: Any, trains: bool, given: dict[str, Any]) 
     return (*lines, *([f"given instead: {', '.join(network)}"] if network else []))
 
 
-def _by_data(recordings: Any, engine: Any, given: dict[str, Any]) -> tuple[Any, Chosen]:
+def _by_data(recordings: Any, engine: Any, given: dict[str, Any], origin: Any) -> tuple[Any, Chosen]:
     """Settings from the recordings to learn from, tuned if that is wanted."""
     from timesurf import tuning
     from timesurf.learning.knobs import LAW
@@ -143,8 +143,9 @@ def _by_data(recordings: Any, engine: Any, given: dict[str, Any]) -> tuple[Any, 
                 status.update(f"Tuning: trial {trial.number + 1} ...")
 
             tuned = tuning.tune(
-                recordings, minutes=minutes, trials=trials, engine=engine, seed=given["seed"], report=report
-            )
+                recordings, minutes=minutes, trials=trials, engine=engine, seed=given["seed"], origin=origin,
+                report=report,
+            )  # fmt: skip
     with console.status("Choosing settings from the data: first centroids by k-means, then a probe of each choice ..."):
         knobs = LAW if tuned is None else tuned.knobs
         preset, law = for_data(recordings, engine=engine, seed=given["seed"], knobs=knobs)

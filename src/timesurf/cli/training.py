@@ -135,7 +135,8 @@ def train(
     found = pieces.recordings
     parts = splitting.split(found, validation, held_out, seed, origin=None if every is None else pieces.origin)
     what = ctx.with_resource(spread(dask, engine))
-    settings, chosen = choosing.settings(ctx, parts.learn, what)
+    origin = None if every is None else pieces.origin[parts.numbers["learn"]]
+    settings, chosen = choosing.settings(ctx, parts.learn, what, origin)
     if dask is not None and settings.batch_size is None:
         raise SettingError("--dask spreads batches over workers, but this preset learns online: give --batch-size.")
     network = settings.network(found, found.classes, seed, engine=what)
