@@ -210,6 +210,17 @@ def test_a_preparation_that_leads_to_a_smaller_field_is_refused(timesurf, model,
     assert "Leave out --crop, --downsample and --field" in said
 
 
+def test_options_that_lead_elsewhere_are_explained_for_a_model_without_a_preparation(timesurf, model, sensor, tmp_path):
+    plain = Network.load(model)
+    plain.preparation = type(plain.preparation)()
+    plain.save(tmp_path / "plain.tsf")
+    npz.write(tmp_path / "whole.npz", sensor)
+    code, _, said = timesurf("predict", tmp_path / "plain.tsf", tmp_path / "whole.npz", "--downsample", "9")
+    assert code == 2
+    assert "have to lead there" in said
+    assert "keeps from its training" not in said
+
+
 def test_data_on_the_field_of_the_network_is_taken_as_prepared(timesurf, model, sensor, tmp_path):
     npz.write(tmp_path / "small.npz", Network.load(model).preparation(sensor))
     code, out, said = timesurf("predict", model, tmp_path / "small.npz", "--out", "-")

@@ -161,7 +161,9 @@ def _check_field(preparation: Preparation, network: Any, what: str, given: dict[
     leads_to, _ = preparation.leads_to(sensor, preparation.polarities or 1)
     if leads_to == network.field:
         return
-    if given:
+    if given and not network.preparation.changes:
+        way_out = "--crop and --downsample have to lead there: a box of that size, or a multiple of it."
+    elif given:
         way_out = "Leave out --crop, --downsample and --field, which the model keeps from its training."
     else:
         trained = network.preparation.field or ()
