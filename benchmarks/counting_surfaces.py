@@ -34,7 +34,7 @@ def seen(entry, t, offsets, n, tau, count, moments, means):
     when, value = np.zeros(n, np.int64), np.zeros(n)
     for r in range(len(offsets) - 1):
         first, last = offsets[r], offsets[r + 1]
-        value[:] = 0.0
+        value[:], when[:] = 0.0, t[first] if last > first else 0
         total, before, k, often = 0.0, t[first] if last > first else 0, 0, 0
         for i in range(first, last):
             e = entry[i]

@@ -176,6 +176,49 @@ def senses_parts(result):
     return {"senses": table(["", first, "range", *others], rows)}
 
 
+def changed(row):
+    """What tuning changed, and in how many splits."""
+    each = [" and ".join(f"{name} x {by:g}" for name, by in chosen(trials).items()) for trials in row["trials"]]
+    counts = {what: each.count(what) for what in dict.fromkeys(each) if what}
+    return "; ".join(f"{what} ({number} of {len(each)})" for what, number in counts.items()) or "nothing"
+
+
+def chosen(trials):
+    """The factors of the best trial."""
+    return [trial["knobs"] for trial in trials if trial["best"]][-1]
+
+
+def tuned_parts(result):
+    """What tuning gains, in docs/howto/tune.md."""
+    rows = []
+    for row in result["senses"]:
+        gain = senses.mean_and_error([b - a for a, b in zip(row["default"], row["tuned"], strict=True)])
+        means = [f"{100 * sum(row[name]) / len(row[name]):.1f} %" for name in ("default", "tuned")]
+        trials = sorted(len(each) for each in row["trials"])
+        number = f"{trials[0]} to {trials[-1]}" if trials[0] < trials[-1] else str(trials[0])
+        rows.append(
+            [NAMES.get(row["data"], row["data"]), *means, *differences({"gain": gain}, ["gain"]), number, changed(row)]
+        )
+    return {"tuned": table(["", "default", "tuned", "difference, points", "trials", "changed"], rows)}
+
+
+def counting_parts(result):
+    """Last times beside leaky counts, in docs/rule.md."""
+    rows = []
+    of = {}
+    for row in result["counting"]:
+        of.setdefault(row["data"], []).append(row)
+    for data, each in of.items():
+        cells = [
+            f"{100 * sum(row[kind][what]['accuracy'] for row in each) / len(each):.1f} %"
+            for what in ("moments", "whole")
+            for kind in ("last_times", "counts")
+        ]
+        rows.append([NAMES.get(data, data), str(len(each)), *cells])
+    head = ["", "splits", "moments: last times", "counts", "recordings: last times", "counts"]
+    return {"counting": table(head, rows)}
+
+
 def shown_accuracy(row):
     """Recording accuracy with its interval, in per cent."""
     low, high = row["interval"]
@@ -254,6 +297,8 @@ PAGES = {
     "settings": (DOCS / "settings.md", settings_parts),
     "robustness": (DOCS / "robustness.md", robustness_parts),
     "senses": (ROOT / "README.md", senses_parts),
+    "tuned": (DOCS / "howto" / "tune.md", tuned_parts),
+    "counting": (DOCS / "rule.md", counting_parts),
     "transfer": (DOCS / "table3.md", transfer_parts),
     "nmnist_beyond": (DOCS / "table3.md", beyond_parts),
     "nmnist_folds": (DOCS / "table3.md", folds_parts),
