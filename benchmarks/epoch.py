@@ -4,7 +4,10 @@ Measures one epoch in Python (speed, memory of the process beside the mapped fil
 command `timesurf train --preset nmnist --passes 1`, which crops the events and holds recordings out on the way.
 Real recordings, repeated with jitter, where TIMESURF_DATA has nmnist_train_1000.npz; otherwise simulated strokes.
 
-Run: python benchmarks/epoch.py FOLDER [recordings] [JSON file]      FOLDER gets a file of 1.7 GB, kept for next time
+Run: python benchmarks/epoch.py FOLDER [recordings] [JSON file] [command]
+
+FOLDER gets a file of 1.7 GB, kept for next time. The last word, `command`, leaves out the epoch in Python: memory alone
+can be measured where other programs run.
 """
 
 import json
@@ -97,13 +100,13 @@ def epoch(path: Path) -> dict[str, object]:
     seconds = time.perf_counter() - began
     events = int(data.counts.sum())
     return {
-        "recordings": len(data), "events_in_file": len(whole.source), "events": events, "seconds": seconds,
+        "recordings": len(data), "events": events, "seconds": seconds,
         "events_per_s": events / seconds, "open_and_check_s": opened, "prepare_s": prepared,
         "private_bytes_before": before, "private_bytes_most": most, "history": network.history,
     }  # fmt: skip
 
 
-def main(folder: str, recordings: str = "60000", out: str | None = None) -> None:
+def main(folder: str, recordings: str = "60000", out: str | None = None, what: str = "both") -> None:
     path = Path(folder) / f"whole_{recordings}.npz"
     if not path.is_file():
         child = os.fork()  # a process of its own, so that its memory is not counted
@@ -112,7 +115,8 @@ def main(folder: str, recordings: str = "60000", out: str | None = None) -> None
             os._exit(0)
         os.waitpid(child, 0)
     trained = command(path)  # first: a child's peak starts from the memory of its parent
-    result = {"source": source()[0], "command": trained, **epoch(path), "machine": machine.describe()}
+    file = {"source": source()[0], "events_in_file": len(npz.read(path).source), "bytes": path.stat().st_size}
+    result = {**file, "command": trained, **({} if what == "command" else epoch(path)), "machine": machine.describe()}
     print(json.dumps(result, indent=1))
     if out:
         Path(out).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -37,6 +37,17 @@ def limits():
     of = read("speed").networks.nmnist
     yield f"{of.online.events_per_s:.1M} events per second for digits, against {of.batch.events_per_s:.1M} in batches"
     yield f"it learns {of.online32.events_per_s:.1M}, {of.online32.times_infer:.2} times as many as inference takes"
+    peaks = {what: Number(peak / 1e6) for what, peak in read("long_recordings").peak_bytes.items()}
+    for label, what in (
+        ("`timesurf predict`, one recording from CSV", "predict long.csv"),
+        ("one recording from AEDAT 4", "predict long.aedat4"),
+        ("one recording from an `.npz`", "predict long.npz"),
+        ("a thousand recordings from an `.npz`, which is mapped into memory piece by piece", "predict many.npz"),
+        ("`timesurf stream` of the CSV, the most of two runs", "stream long.csv"),
+        ("of the AEDAT 4, the most of two runs", "stream long.aedat4"),
+    ):
+        yield f"{label} | {peaks[what]} |"
+    yield f"the program itself takes {peaks['the program itself']} MB"
     rows = read("many_classes").rows
     votes, evidence, a_pass = rows["a test, by votes"], rows["a test, by evidence"], rows["a pass"]
     yield (
