@@ -83,7 +83,7 @@ class Noted:
     """What a run of pytest has written down, up to its end, however it ended."""
 
     def __init__(self, path):
-        lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+        lines = path.read_text("utf-8").splitlines(keepends=True) if path.exists() else []
         notes = [json.loads(line) for line in lines if line.endswith("\n")]
         self.begun = [name for what, name, _ in notes if what == "begun"]
         self.passed = {name: seconds for what, name, seconds in notes if what == "passed"}
@@ -196,8 +196,8 @@ class Runner:
             raise MutantsError(f"{self.project.prepare!r} fails:\n{said[-3000:]}")
         noted = self.whole / "compiling_s.txt"  # with kernels that are kept it takes no time, and with others it does
         if not noted.exists():
-            noted.write_text(f"{seconds}")
-        return (max(seconds, float(noted.read_text())),)
+            noted.write_text(f"{seconds}", "utf-8")
+        return (max(seconds, float(noted.read_text("utf-8"))),)
 
     def unmutated(self, row, modules):
         """How the tests of a row end without mutation; what they compile stays in the whole copy.

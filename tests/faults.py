@@ -379,7 +379,9 @@ def main():
                 row["injected"] += 1
             print(f"{row['fault']}: {row['injected']} times, {row['lost']} lost; {dict(row['ended'])}", flush=True)
     if given.json:
-        given.json.write_text(json.dumps({"faults": rows, "seed": given.seed, "machine": machine.describe()}, indent=1))
+        given.json.write_text(
+            json.dumps({"faults": rows, "seed": given.seed, "machine": machine.describe()}, indent=1), encoding="utf-8"
+        )
     return sum(row["lost"] for row in rows)
 
 

@@ -280,7 +280,7 @@ def save(asked, hunt):
         about |= {"complete": hunt.complete, "failing": hunt.failing, "left_out": hunt.left_out}
         about |= {"results": hunt.results}
         part = asked.json.with_name(f"{asked.json.name}.part")
-        part.write_text(json.dumps(about, indent=1) + "\n")
+        part.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
         part.replace(asked.json)
 
 
@@ -342,7 +342,7 @@ def main(argv=None, project=THIS):
             mutants = draw(mutants, asked.sample, asked.seed)
         if not mutants:
             raise MutantsError(f"No mutants: {', '.join(globs)} matches no module of the core with code in it.")
-        done = {result["id"] for path in asked.done for result in json.loads(path.read_text())["results"]}
+        done = {result["id"] for path in asked.done for result in json.loads(path.read_text("utf-8"))["results"]}
         mutants = [mutant for mutant in mutants if mutant.id not in done]
         if asked.list:
             for mutant in mutants:

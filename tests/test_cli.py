@@ -22,7 +22,7 @@ def test_bench_classification_writes_its_figures(tmp_path):
     assert done.exit_code == 0
     assert "paper" in done.output
     assert "99.92%" in done.output
-    result = json.loads(path.read_text())
+    result = json.loads(path.read_text("utf-8"))
     assert len(result["sup3r"]["event_accuracy"]) == 1
     assert result["settings"]["seed"] == 0
 
@@ -44,7 +44,7 @@ def test_bench_classification_writes_its_figures(tmp_path):
 )
 def test_mistakes_end_with_a_message_and_code_2(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "setup.cfg").write_text("a file, not a folder")
+    (tmp_path / "setup.cfg").write_text("a file, not a folder", "utf-8")
     done = timesurf(*words)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
@@ -105,7 +105,7 @@ def test_bench_nmnist_reads_the_official_folders(tmp_path, rng, monkeypatch):
     assert "20 recordings in train, 60,000 in the official one" in " ".join(done.output.split())
     done = run(cli.app, [*words, "--rows", "hots_linear"])  # the other row stays
     assert done.exit_code == 0, done.output
-    result = json.loads((tmp_path / "a.json").read_text())
+    result = json.loads((tmp_path / "a.json").read_text("utf-8"))
     assert result["data"] == "N-MNIST, 20 / 10 recordings"
     assert result["sup3r"]["recording_accuracy"] >= 0.8
     assert result["hots_linear"]["recording_accuracy"] >= 0.8
@@ -114,7 +114,7 @@ def test_bench_nmnist_reads_the_official_folders(tmp_path, rng, monkeypatch):
 
 @pytest.mark.parametrize("text", ["a = " + "[" * 5000, "passes = " + "9" * 5000, "a." * 2000 + "a = 1", "#" * 70_000])
 def test_a_configuration_made_to_harm_is_refused(tmp_path, text):
-    (tmp_path / "a.toml").write_text(text)
+    (tmp_path / "a.toml").write_text(text, "utf-8")
     with pytest.raises(SettingError, match=r"a\.toml (is not valid TOML|has 70000 bytes)"):
         get_command(cli.app).commands["train"].make_context(
             "train", ["a.npz", "--model", "m", "--config", str(tmp_path / "a.toml")]

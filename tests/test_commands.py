@@ -47,7 +47,7 @@ def model(folder, timesurf):
 
 
 def test_train_saves_the_model_and_how_it_was_made(folder, model):
-    about = json.loads((folder / "m.tsf.run" / "run.json").read_text())
+    about = json.loads((folder / "m.tsf.run" / "run.json").read_text("utf-8"))
     assert about["seed"] == about["config"]["seed"] == 3
     assert about["config"]["alpha"] == 3e-3
     assert about["settings"]["rule"]["alpha"] == 3e-3
@@ -70,7 +70,7 @@ def test_evaluate_prints_and_writes_figures(folder, model, timesurf, tmp_path):
     code, said = timesurf("evaluate", model, folder / "test.npz", "--json", tmp_path / "e.json")
     assert code == 0
     assert "recording accuracy" in said
-    result = json.loads((tmp_path / "e.json").read_text())
+    result = json.loads((tmp_path / "e.json").read_text("utf-8"))
     expected = Network.load(model).evaluate(npz.read(folder / "test.npz"))
     for name in ("recording_accuracy", "event_accuracy", "kept"):
         assert result[name] == expected[name]
@@ -86,13 +86,13 @@ def test_evaluate_needs_at_least_one_label(folder, model, timesurf, tmp_path):
     npz.write(tmp_path / "some.npz", data.with_labels(np.where(np.arange(20) < 5, "", data.labels)))
     code, said = timesurf("evaluate", model, tmp_path / "some.npz", "--json", tmp_path / "e.json")
     assert code == 0, said
-    assert sum(n for _, _, n in json.loads((tmp_path / "e.json").read_text())["confusion"]) == 15
+    assert sum(n for _, _, n in json.loads((tmp_path / "e.json").read_text("utf-8"))["confusion"]) == 15
     assert "without a label: 5" in timesurf("inspect", tmp_path / "some.npz")[1]
 
 
 def test_predict_writes_one_row_per_recording(folder, model, timesurf, tmp_path):
     assert timesurf("predict", model, folder / "unlabelled.npz", "--out", tmp_path / "p.csv")[0] == 0
-    with open(tmp_path / "p.csv", newline="") as file:
+    with open(tmp_path / "p.csv", newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     votes = Network.load(model).infer(npz.read(folder / "unlabelled.npz")).votes
     assert len(lines) == 20
@@ -105,7 +105,7 @@ def test_decisions_are_by_votes_or_by_evidence(folder, model, timesurf, tmp_path
     for how in ("votes", "evidence"):
         words = ["--decide", how, "--json", tmp_path / f"{how}.json"]
         assert timesurf("evaluate", model, folder / "test.npz", *words)[0] == 0
-        said[how] = json.loads((tmp_path / f"{how}.json").read_text())
+        said[how] = json.loads((tmp_path / f"{how}.json").read_text("utf-8"))
     assert said["votes"]["event_accuracy"] == said["evidence"]["event_accuracy"]
     assert said["votes"]["calibration_error"] != said["evidence"]["calibration_error"]
     code, words = timesurf("evaluate", model, folder / "test.npz", "--decide", "luck")
@@ -117,7 +117,7 @@ def test_predict_until_sure_says_what_it_took(folder, model, timesurf, tmp_path)
     code, said = timesurf("predict", model, folder / "test.npz", "--out", tmp_path / "s.csv", "--sure", "0.5")
     assert code == 0, said
     assert said.count("of a recording's events used on average") == 1
-    with open(tmp_path / "s.csv", newline="") as file:
+    with open(tmp_path / "s.csv", newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert len(lines) == 20
     assert all(0 < int(line["events_used"]) <= int(line["events"]) for line in lines)
@@ -133,7 +133,7 @@ def test_tighten_keeps_the_share_asked_for(folder, model, timesurf, tmp_path):
 
 
 def test_training_measures_accuracy_over_events_kept(folder, model):
-    rows = json.loads((folder / "m.tsf.run" / "run.json").read_text())["evaluation"]["over_kept"]
+    rows = json.loads((folder / "m.tsf.run" / "run.json").read_text("utf-8"))["evaluation"]["over_kept"]
     assert len(rows) > 2
     assert [row["kept"] for row in rows] == pytest.approx([row["keep"] for row in rows], abs=0.03)
 
@@ -174,7 +174,7 @@ def test_stream_ends_as_the_whole_recordings_do(timesurf, tmp_path):
     words = ["--from", tmp_path / "strokes.npz", "--vote-tau", "never", "--json", tmp_path / "s.json"]
     code, said = timesurf("stream", tmp_path / "n.tsf", *words)
     assert code == 0, said
-    result = json.loads((tmp_path / "s.json").read_text())
+    result = json.loads((tmp_path / "s.json").read_text("utf-8"))
     assert result["events"] == 600
     assert sum(result["votes"]) == 600  # an open network keeps everything
     words[3:] = ["50 ms", "--adapt", "--out", tmp_path / "adapted.tsf"]
@@ -193,7 +193,7 @@ def test_files_are_played_logged_and_sent(timesurf, tmp_path):
     words = ["--from", tmp_path / "a.csv", "--speed", "10", "--log", tmp_path / "d.jsonl", "--on-drift", "adapt"]
     code, said = timesurf("stream", tmp_path / "n.tsf", *words, *reading)
     assert code == 0, said
-    lines = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text("utf-8").splitlines()]
     assert sum(line["events"] for line in lines) == 600
     assert lines[-1]["t"] == later[-1]
     assert 30 < len(lines) < 70  # 0.6 s, every 10 ms
@@ -211,7 +211,7 @@ def test_files_are_played_logged_and_sent(timesurf, tmp_path):
 def test_doctor_lists_what_is_missing(timesurf, tmp_path):
     code, said = timesurf("doctor", "--json", tmp_path / "d.json")
     assert code == 0
-    found = json.loads((tmp_path / "d.json").read_text())
+    found = json.loads((tmp_path / "d.json").read_text("utf-8"))
     assert found["engines"]["reference"] == ""
     assert "engine" in said
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
@@ -292,7 +292,7 @@ def test_a_shell_completes_data(command, name, tmp_path, monkeypatch):
 def test_latency_is_measured_in_microseconds(timesurf, tmp_path):
     code, said = timesurf("bench", "latency", "--quick", "--json", tmp_path / "l.json")
     assert code == 0, said
-    result = json.loads((tmp_path / "l.json").read_text())
+    result = json.loads((tmp_path / "l.json").read_text("utf-8"))
     rows, waiting = result["packets"], result["waiting"]
     assert all(row["p50"] >= 0.99 * rows[name]["p50"] for name, row in waiting.items())
     assert all(0 < row["p50"] <= row["p99_9"] <= row["max"] for row in rows.values())
@@ -337,9 +337,9 @@ def test_mistakes_end_with_a_message_code_2_and_no_file(words, why, folder, mode
     for file in folder.glob("*.*"):
         if file.is_file():
             (tmp_path / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "text.npz").write_text("no such thing")
-    (tmp_path / "text.mp3").write_text("la la la")
-    (tmp_path / "strange.toml").write_text('colour = "red"')
+    (tmp_path / "text.npz").write_text("no such thing", "utf-8")
+    (tmp_path / "text.mp3").write_text("la la la", "utf-8")
+    (tmp_path / "strange.toml").write_text('colour = "red"', "utf-8")
     (tmp_path / "newer.tsf").write_bytes(model.read_bytes().replace(b'{\\"format\\": 2', b'{\\"format\\": 9'))
     npz.write(tmp_path / "other.npz", workloads.strokes(3, events=20, field=(40, 40)))
     before = sorted(os.listdir(tmp_path))
@@ -370,16 +370,16 @@ def test_a_read_only_folder_is_named(folder, timesurf, small_disk):
 
 
 def test_a_full_disk_loses_nothing_and_says_so(folder, timesurf, small_disk):
-    (small_disk / "copy.npz").write_text("what was there")
+    (small_disk / "copy.npz").write_text("what was there", "utf-8")
     code, said = timesurf("convert", folder / "two.npz", small_disk / "copy.npz")
     assert code == 2, said
     assert "copy.npz: No space left" in said
     assert os.listdir(small_disk) == ["copy.npz"]
-    assert (small_disk / "copy.npz").read_text() == "what was there"
+    assert (small_disk / "copy.npz").read_text("utf-8") == "what was there"
 
 
 def test_settings_that_are_none_are_refused_before_anything_is_read(timesurf, tmp_path):
-    (tmp_path / "none.toml").write_text("[network]\nrule = {}\n")
+    (tmp_path / "none.toml").write_text("[network]\nrule = {}\n", "utf-8")
     for wrong, why in (
         (["--if-diverged", "panic"], "--if-diverged panic must be one of"),
         (["--preset", "nothing"], "--preset nothing must be one of"),

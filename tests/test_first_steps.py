@@ -116,7 +116,7 @@ def test_training_that_the_system_ends_saves_its_model(start, spots, tmp_path):
     assert running.returncode == 130, said
     assert "--resume" in said
     assert Network.load(tmp_path / "m.tsf").history
-    assert json.loads((tmp_path / "j").read_text())["stopped"]
+    assert json.loads((tmp_path / "j").read_text("utf-8"))["stopped"]
 
 
 @pytest.mark.parametrize(("factor", "told"), [(1, False), (30, False), (0.01, False), (1000, True), (1e-4, True)])

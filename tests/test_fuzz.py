@@ -29,7 +29,8 @@ def fuzzed(folder, targets, runs, *how):
     assert process.returncode == 0, process.stdout[-2000:] + process.stderr[-2000:]
     counts = {name: int.from_bytes((folder / name / "count").read_bytes(), "little") for name in targets}
     return {
-        name: json.loads((folder / name / "figures.json").read_text()) | {"inputs": counts[name]} for name in targets
+        name: json.loads((folder / name / "figures.json").read_text("utf-8")) | {"inputs": counts[name]}
+        for name in targets
     }
 
 
@@ -117,13 +118,13 @@ from timesurf.datasets import nmnist
 good = nmnist.decode_file
 nmnist.decode_file = lambda path: {what} if path.stat().st_size % 5 else good(path)
 """
-    (tmp_path / "sitecustomize.py").write_text(broken)  # all processes run it first
+    (tmp_path / "sitecustomize.py").write_text(broken, "utf-8")  # all processes run it first
     about = ["--target", "nmnist", "--runs", str(runs), "--plain", "--keep", tmp_path / "found"]
     process = subprocess.run(
         [sys.executable, FUZZ / "run.py", *about, "--json", tmp_path / "figures.json"], capture_output=True, text=True,
         check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
     )  # fmt: skip
     assert process.returncode == 1, process.stdout + process.stderr
-    result = json.loads((tmp_path / "figures.json").read_text())["targets"]["nmnist"]
+    result = json.loads((tmp_path / "figures.json").read_text("utf-8"))["targets"]["nmnist"]
     assert any(message in found for found in result["findings"]), result
     assert any((tmp_path / "found" / "nmnist").iterdir())

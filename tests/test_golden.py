@@ -107,7 +107,7 @@ def assert_as_recorded(network, expected, data=TEST):
 
 @pytest.fixture(scope="module")
 def golden():
-    golden = json.loads(GOLDEN.read_text())
+    golden = json.loads(GOLDEN.read_text("utf-8"))
     assert golden["recordings"] == digest(), "the recordings differ: sentences.make or NumPy's generator has changed"
     return golden
 
@@ -149,4 +149,4 @@ if __name__ == "__main__":
     new = {"recordings": digest()} | {way: recorded(train(way)) for way in WAYS}
     new |= {verb: recorded(*learn()) for verb, learn in VERBS.items()}
     one_row_per_line = re.sub(r"\[[^][]*\]", lambda row: " ".join(row[0].split()), json.dumps(new, indent=1))
-    GOLDEN.write_text(one_row_per_line + "\n")
+    GOLDEN.write_text(one_row_per_line + "\n", "utf-8")

@@ -94,7 +94,7 @@ def test_an_interrupted_training_saves_what_was_learned(folder, start, tmp_path)
     assert process.returncode == 130, said
     assert "the model so far" in " ".join(said.split())
     assert len(Network.load(tmp_path / "m.tsf").history) > 0
-    about = json.loads((tmp_path / "m.tsf.run" / "run.json").read_text())
+    about = json.loads((tmp_path / "m.tsf.run" / "run.json").read_text("utf-8"))
     assert about["stopped"]
     assert 0 <= about["evaluation"]["kept"] <= 1
 
@@ -142,7 +142,7 @@ def test_an_interrupted_extension_says_what_was_kept(extend, tmp_path):
     assert code == 130
     assert "Stopped after 2 of 5 passes; the model so far, with 4 classes" in said
     assert len(Network.load(tmp_path / "e.tsf").classes) == 4
-    assert json.loads((tmp_path / "e.json").read_text())["stopped"]
+    assert json.loads((tmp_path / "e.json").read_text("utf-8"))["stopped"]
 
 
 def test_an_extension_without_a_pass_writes_nothing(extend, tmp_path):
@@ -156,7 +156,7 @@ def test_a_whole_extension_is_not_stopped(extend, tmp_path):
     code, said = extend(5)
     assert code == 0, said
     assert "Model with 4 classes" in said
-    assert not json.loads((tmp_path / "e.json").read_text())["stopped"]
+    assert not json.loads((tmp_path / "e.json").read_text("utf-8"))["stopped"]
 
 
 def test_a_session_never_keeps_more_than_it_was_given(folder, monkeypatch):

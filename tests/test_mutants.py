@@ -147,14 +147,14 @@ def toy(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # its tests need no plugin, and most of a run loads them
     for name, text in TOY.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(textwrap.dedent(text))
+        (tmp_path / name).write_text(textwrap.dedent(text), "utf-8")
     return mutants.Project(tmp_path, "toy", {"rates.py": ["tests/test_*.py"]}, ["__init__.py", "kernel.py"])
 
 
 @pytest.fixture
 def compiled(toy):
     """The same package, whose tests run its kernel."""
-    (toy.root / "tests/test_rates.py").write_text(COMPILED)
+    (toy.root / "tests/test_rates.py").write_text(COMPILED, "utf-8")
     return toy
 
 
@@ -166,7 +166,7 @@ def test_survivors_are_told_from_mutants_that_tests_catch(compiled, tmp_path, ca
     """The number is compiled into a kernel of another file, whose cache numba would go on using."""
     before = contents(compiled)
     assert mutants.main(["--json", str(tmp_path / "found.json")], compiled) == 0
-    found = json.loads((tmp_path / "found.json").read_text())
+    found = json.loads((tmp_path / "found.json").read_text("utf-8"))
     caught = {result["id"]: result["caught"] for result in found["results"]}
     assert caught == {
         "rates.py:1:8:3->4": True,
@@ -185,19 +185,19 @@ def test_one_mutant_by_its_id_with_kernels_that_are_kept(compiled, capsys, tmp_p
     (kept,) = warm.iterdir()
     assert list(kept.rglob("*.nbc"))
     assert mutants.Runner(compiled, tmp_path, warm).whole == kept
-    (compiled.source / "rates.py").write_text("RATE = 4\n")
+    (compiled.source / "rates.py").write_text("RATE = 4\n", "utf-8")
     assert mutants.Runner(compiled, tmp_path, warm).whole != kept
     assert mutants.main(["--only", "rates.py:4:12:lt->le"], compiled) == 2
     assert "No such mutant" in capsys.readouterr().err
 
 
 def test_where_tests_fail_already_no_mutant_is_judged_and_the_others_are(toy, capsys, tmp_path):
-    (toy.root / "tests/test_rates.py").write_text("def test_no():\n    assert 1 == 2\n")
-    (toy.root / "tests/other.py").write_text("from toy.other import N\n\ndef test_n():\n    assert N == 1\n")
-    (toy.root / "src/toy/other.py").write_text("N = 1\n")
+    (toy.root / "tests/test_rates.py").write_text("def test_no():\n    assert 1 == 2\n", "utf-8")
+    (toy.root / "tests/other.py").write_text("from toy.other import N\n\ndef test_n():\n    assert N == 1\n", "utf-8")
+    (toy.root / "src/toy/other.py").write_text("N = 1\n", "utf-8")
     toy.nearest["other.py"] = ["tests/other.py"]
     assert mutants.main(["--json", str(tmp_path / "found.json")], toy) == 2
-    said, found = capsys.readouterr().out, json.loads((tmp_path / "found.json").read_text())
+    said, found = capsys.readouterr().out, json.loads((tmp_path / "found.json").read_text("utf-8"))
     assert "The tests of rates.py fail without any mutation" in said
     assert "assert 1 == 2" in said
     assert "Not run: 4 of 5." in said
@@ -208,23 +208,24 @@ def test_where_tests_fail_already_no_mutant_is_judged_and_the_others_are(toy, ca
 
 def test_tests_that_fail_already_are_left_out_and_the_others_judge(toy, capsys, tmp_path):
     (toy.root / "tests/test_fails.py").write_text(
-        "import pytest\n\n@pytest.mark.parametrize('a', ['x - y', 'z'])\ndef test_no(a):\n    assert a == 'z'\n"
+        "import pytest\n\n@pytest.mark.parametrize('a', ['x - y', 'z'])\ndef test_no(a):\n    assert a == 'z'\n",
+        "utf-8",
     )
-    (toy.root / "tests/test_lacks.py").write_text("import nothing_of_this_name\n")
+    (toy.root / "tests/test_lacks.py").write_text("import nothing_of_this_name\n", "utf-8")
     assert mutants.main(["--json", str(tmp_path / "found.json")], toy) == 0
-    found = json.loads((tmp_path / "found.json").read_text())
+    found = json.loads((tmp_path / "found.json").read_text("utf-8"))
     assert sorted(found["left_out"]["rates.py"]) == ["tests/test_fails.py::test_no[x - y]", "tests/test_lacks.py"]
     assert (found["mutants"], found["caught"], found["failing"]) == (4, 2, {})
     assert "Left out of the tests of rates.py" in capsys.readouterr().out
 
 
 def test_quick_draws_find_the_same_and_name_the_test_that_caught(toy, tmp_path):
-    with (toy.root / "src/toy/rates.py").open("a") as file:
+    with (toy.root / "src/toy/rates.py").open("a", encoding="utf-8") as file:
         file.write(
             '\ndef twice(a):\n    """\n    >>> twice(3)\n    6\n    """\n    return a + a\n\nassert len("ab") == 2\n'
         )
     assert mutants.main(["--quick", "--json", str(tmp_path / "found.json")], toy) == 0
-    found = json.loads((tmp_path / "found.json").read_text())
+    found = json.loads((tmp_path / "found.json").read_text("utf-8"))
     assert {result["id"]: result["by"] for result in found["results"]} == {
         "rates.py:1:8:3->4": "tests/test_rates.py::test_rates",
         "rates.py:4:12:min->max": "tests/test_rates.py::test_rates",
@@ -238,19 +239,21 @@ def test_quick_draws_find_the_same_and_name_the_test_that_caught(toy, tmp_path):
 
 
 def test_a_test_that_fails_without_mutation_catches_nothing_in_a_quick_draw(toy, capsys, tmp_path):
-    (toy.root / "tests/test_fails.py").write_text("def test_no():\n    assert 1 == 2\n")
-    (toy.root / "tests/test_lacks.py").write_text("import nothing_of_this_name\n")
+    (toy.root / "tests/test_fails.py").write_text("def test_no():\n    assert 1 == 2\n", "utf-8")
+    (toy.root / "tests/test_lacks.py").write_text("import nothing_of_this_name\n", "utf-8")
     assert mutants.main(["--quick", "--json", str(tmp_path / "found.json")], toy) == 0
-    found = json.loads((tmp_path / "found.json").read_text())
+    found = json.loads((tmp_path / "found.json").read_text("utf-8"))
     assert sorted(found["left_out"]["rates.py"]) == ["tests/test_fails.py::test_no", "tests/test_lacks.py"]
     assert (found["mutants"], found["caught"]) == (4, 2)
     assert "runs again" in capsys.readouterr().out
 
 
 def test_an_example_that_fails_without_mutation_is_not_counted_in_a_quick_draw(toy, tmp_path):
-    (toy.root / "src/toy/rates.py").write_text('RATE = 3\n\ndef one():\n    """\n    >>> one()\n    2\n    """\n')
+    (toy.root / "src/toy/rates.py").write_text(
+        'RATE = 3\n\ndef one():\n    """\n    >>> one()\n    2\n    """\n', "utf-8"
+    )
     assert mutants.main(["--quick", "--json", str(tmp_path / "found.json")], toy) == 2
-    found = json.loads((tmp_path / "found.json").read_text())
+    found = json.loads((tmp_path / "found.json").read_text("utf-8"))
     assert (found["mutants"], list(found["failing"])) == (0, ["rates.py"])
 
 
@@ -259,14 +262,15 @@ def test_a_test_that_never_ends_catches_a_mutant_in_a_quick_draw_unless_it_is_sl
     toy, monkeypatch, tmp_path, each, how
 ):
     monkeypatch.setattr(mutants, "EACH", each)
-    (toy.root / "src/toy/rates.py").write_text("def f(n):\n    while n > 0:\n        n -= 1\n")
+    (toy.root / "src/toy/rates.py").write_text("def f(n):\n    while n > 0:\n        n -= 1\n", "utf-8")
     (toy.root / "tests/test_rates.py").write_text(
-        "import time\nfrom toy.rates import f\n\ndef test_f():\n    time.sleep(0.2)\n    f(3)\n"
+        "import time\nfrom toy.rates import f\n\ndef test_f():\n    time.sleep(0.2)\n    f(3)\n",
+        "utf-8",
     )
-    (toy.root / "tests/test_other.py").write_text("def test_other():\n    pass\n")
+    (toy.root / "tests/test_other.py").write_text("def test_other():\n    pass\n", "utf-8")
     main = ["--quick", "--only", "rates.py:3:11:sub->add", "--json", str(tmp_path / "found.json")]
     assert mutants.main(main, toy) == 0
-    (found,) = json.loads((tmp_path / "found.json").read_text())["results"]
+    (found,) = json.loads((tmp_path / "found.json").read_text("utf-8"))["results"]
     assert (found["ended"], found["caught"]) == ((how, True) if how else ("passed", False))
 
 
@@ -284,20 +288,21 @@ def test_how_long_kernels_take_to_compile_is_kept_with_them(toy, tmp_path):
 def test_none_is_begun_that_would_not_end_in_time(toy, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(mutants, "SPARE", 1e6)
     assert mutants.main(["--minutes", "5", "--json", str(tmp_path / "found.json")], toy) == 0
-    said, found = capsys.readouterr().out, json.loads((tmp_path / "found.json").read_text())
+    said, found = capsys.readouterr().out, json.loads((tmp_path / "found.json").read_text("utf-8"))
     assert "Time is up" in said
     assert "Not run: 4 of 4." in said
     assert (found["mutants"], found["complete"]) == (0, False)
 
 
 def test_what_an_earlier_call_has_run_is_left_out_and_warnings_fail_tests_unless_asked_not_to(toy, capsys, tmp_path):
-    (toy.root / "pyproject.toml").write_text("[tool.pytest.ini_options]\nfilterwarnings = ['error']\n")
-    (toy.root / "src/toy/rates.py").write_text("A = 1\nB = 1\n")
+    (toy.root / "pyproject.toml").write_text("[tool.pytest.ini_options]\nfilterwarnings = ['error']\n", "utf-8")
+    (toy.root / "src/toy/rates.py").write_text("A = 1\nB = 1\n", "utf-8")
     (toy.root / "tests/test_rates.py").write_text(
-        "import warnings\nfrom toy.rates import A\n\ndef test_a():\n    assert A == 1\n    warnings.warn('old')\n"
+        "import warnings\nfrom toy.rates import A\n\ndef test_a():\n    assert A == 1\n    warnings.warn('old')\n",
+        "utf-8",
     )
     assert mutants.main(["--json", str(tmp_path / "none.json")], toy) == 2
-    (tmp_path / "done.json").write_text(json.dumps({"results": [{"id": "rates.py:1:5:1->2"}]}))
+    (tmp_path / "done.json").write_text(json.dumps({"results": [{"id": "rates.py:1:5:1->2"}]}), "utf-8")
     assert mutants.main(["--lenient", "--done", str(tmp_path / "done.json")], toy) == 0
     assert "0 of    1 caught" in capsys.readouterr().out
 
@@ -307,7 +312,7 @@ def test_it_ends_in_time_with_what_it_has(toy, capsys, tmp_path):
     slow = dataclasses.replace(toy, prepare="import time; time.sleep(600)")
     assert mutants.main(["--minutes", "0.01", "--json", str(tmp_path / "found.json")], slow) == 0
     assert "Time is up" in capsys.readouterr().out
-    found = json.loads((tmp_path / "found.json").read_text())
+    found = json.loads((tmp_path / "found.json").read_text("utf-8"))
     assert (found["mutants"], found["drawn"], found["complete"]) == (0, 4, False)
 
 
@@ -317,10 +322,11 @@ def test_it_does_not_start_where_nothing_can_be_compiled(toy, capsys):
 
 
 def test_several_at_a_time_each_on_two_cores(toy, capsys):
-    (toy.root / "src/toy/rates.py").write_text("A = 1\nB = 1\n")
+    (toy.root / "src/toy/rates.py").write_text("A = 1\nB = 1\n", "utf-8")
     (toy.root / "tests/test_rates.py").write_text(
         "import os\nfrom toy.rates import A\n\ndef test_a():\n"
-        "    assert A == 1\n    assert len(os.sched_getaffinity(0)) <= 2\n"
+        "    assert A == 1\n    assert len(os.sched_getaffinity(0)) <= 2\n",
+        "utf-8",
     )
     assert mutants.main(["--jobs", "2"], toy) == 0
     assert "1 of    2 caught" in capsys.readouterr().out
@@ -328,8 +334,8 @@ def test_several_at_a_time_each_on_two_cores(toy, capsys):
 
 def test_a_mutant_that_never_ends_is_caught(toy, capsys, monkeypatch):
     monkeypatch.setattr(mutants, "GRACE", 2)
-    (toy.root / "src/toy/rates.py").write_text("def f(n):\n    while n > 0:\n        n -= 1\n")
-    (toy.root / "tests/test_rates.py").write_text("from toy.rates import f\n\ndef test_f():\n    f(3)\n")
+    (toy.root / "src/toy/rates.py").write_text("def f(n):\n    while n > 0:\n        n -= 1\n", "utf-8")
+    (toy.root / "tests/test_rates.py").write_text("from toy.rates import f\n\ndef test_f():\n    f(3)\n", "utf-8")
     assert mutants.main(["--only", "rates.py:3:11:sub->add", "--timeout", "0"], toy) == 0
     assert "caught, timed out" in capsys.readouterr().out
 
@@ -349,11 +355,12 @@ def test_a_module_without_tests_is_refused(toy, nearest, outside, message):
 
 def test_ctrl_c_ends_it_with_what_was_found_and_leaves_no_process(toy, tmp_path):
     """The tests of the second mutant wait for ever; their process writes its number down."""
-    (toy.root / "src/toy/rates.py").write_text("A = 1\nB = 1\n")
+    (toy.root / "src/toy/rates.py").write_text("A = 1\nB = 1\n", "utf-8")
     (toy.root / "tests/test_rates.py").write_text(
         "import os, pathlib, time\nfrom toy import rates\n\n\ndef test_a():\n    assert rates.A == 1\n"
         f"    if rates.B == 2:\n        pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n"
-        "        time.sleep(600)\n"
+        "        time.sleep(600)\n",
+        "utf-8",
     )
     code = f"""
 import sys
@@ -366,7 +373,7 @@ sys.exit(mutants.main(["--timeout", "100"], project))
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=mutants.THIS.root) as tool:
         try:
             until = time.monotonic() + 300
-            while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()):
+            while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text("utf-8")):
                 assert time.monotonic() < until
                 assert tool.poll() is None  # it would never write the number
                 time.sleep(0.05)
@@ -378,4 +385,4 @@ sys.exit(mutants.main(["--timeout", "100"], project))
     assert tool.returncode == 130
     assert "1 of    1 caught" in said
     with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)
+        os.kill(int((tmp_path / "pid").read_text("utf-8")), 0)

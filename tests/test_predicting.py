@@ -94,8 +94,8 @@ def test_the_suffix_says_how_decisions_are_written(timesurf, model, folder, tmp_
     parquet = pytest.importorskip("pyarrow.parquet")
     for name in ("d.csv", "d.jsonl", "d.parquet"):
         assert timesurf("predict", model, folder / "all.npz", "--out", tmp_path / name)[0] == 0
-    lines = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text().splitlines()]
-    with open(tmp_path / "d.csv", newline="") as file:
+    lines = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text("utf-8").splitlines()]
+    with open(tmp_path / "d.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     table = parquet.read_table(tmp_path / "d.parquet").to_pylist()
     assert [str(line["decision"]) for line in lines] == [row["decision"] for row in rows]
@@ -109,7 +109,7 @@ def test_a_long_recording_is_decided_on_piece_by_piece(timesurf, model, folder, 
     words = ["--every", "100", "--out", tmp_path / "d.jsonl", "--plot", tmp_path / "d.png"]
     code, _, said = timesurf("predict", model, folder / "one.es", *words)
     assert code == 0, said
-    lines = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text("utf-8").splitlines()]
     assert [line["events"] for line in lines] == [100, 100, 100]
     begins = [line["begin_s"] for line in lines]
     assert begins == sorted(begins)
@@ -124,7 +124,7 @@ def test_a_stream_of_a_camera_file_goes_through_the_preparation_of_the_model(tim
     words = ["--from", folder / "one.es", "--vote-tau", "never", "--json", json_file]
     assert timesurf("stream", model, *words)[0] == 0
     network = Network.load(model)
-    result = json.loads(json_file.read_text())
+    result = json.loads(json_file.read_text("utf-8"))
     assert result["refused"] == 0
     assert result["events"] == 300
     network.dtype = "float64"
@@ -183,7 +183,11 @@ def test_the_middle_is_of_the_sensor_that_a_model_was_trained_with_where_files_s
         names = ("votes", "votes_a", "votes_b", "events", "kept", "recording_accuracy", "confusion")
         return [
             {name: held for name, held in json.loads(line).items() if name in names}
-            for line in ([out.read_text()] if "--json" in words else (tmp_path / "d.jsonl").read_text().splitlines())
+            for line in (
+                [out.read_text("utf-8")]
+                if "--json" in words
+                else (tmp_path / "d.jsonl").read_text("utf-8").splitlines()
+            )
         ]
 
     for command in (
@@ -235,7 +239,7 @@ def test_evaluate_and_report_prepare_too_and_say_what_is_next(timesurf, model, f
     assert "Next: timesurf predict" in said
     code, _, said = timesurf("report", model, "--data", folder / "all.npz", "--out", tmp_path / "r.html")
     assert code == 0, said
-    page = (tmp_path / "r.html").read_text()
+    page = (tmp_path / "r.html").read_text("utf-8")
     assert "all.npz, m.tsf" in page[: page.index("</title>")]
     assert timesurf("report", model)[0] == 2
 

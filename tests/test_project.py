@@ -99,9 +99,9 @@ def test_the_version_is_stated_once_and_the_others_follow():
 def ready(tmp_path):
     """A repository that is ready for release 1.2.3."""
     (tmp_path / "src" / "timesurf").mkdir(parents=True)
-    (tmp_path / "src" / "timesurf" / "__init__.py").write_text('__version__ = "1.2.3"\n')
-    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 1.2.3 (2030-01-02)\n")
-    (tmp_path / "CITATION.cff").write_text("title: t\nversion: 1.2.3\n")
+    (tmp_path / "src" / "timesurf" / "__init__.py").write_text('__version__ = "1.2.3"\n', "utf-8")
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 1.2.3 (2030-01-02)\n", "utf-8")
+    (tmp_path / "CITATION.cff").write_text("title: t\nversion: 1.2.3\n", "utf-8")
     RELEASE.git("init", "--quiet", root=tmp_path)
     for name, value in (("name", "n"), ("email", "e"), ("useConfigOnly", "true")):
         RELEASE.git("config", f"user.{name}", value, root=tmp_path)
@@ -128,7 +128,7 @@ def test_a_ready_tree_is_released(ready):
     ],
 )
 def test_a_tree_that_is_not_ready_is_not_released(ready, file, text, why):
-    (ready / file).write_text(text)
+    (ready / file).write_text(text, "utf-8")
     commit(ready)
     with pytest.raises(RELEASE.NotReadyError, match=why):
         RELEASE.check_tree(ready)
@@ -138,7 +138,7 @@ def test_changes_and_an_existing_tag_stop_a_release(ready):
     RELEASE.git("tag", "v1.2.3", root=ready)
     with pytest.raises(RELEASE.NotReadyError, match=r"a tag v1\.2\.3 already"):
         RELEASE.check_tree(ready)
-    (ready / "new").write_text("")
+    (ready / "new").write_text("", "utf-8")
     with pytest.raises(RELEASE.NotReadyError, match=r"not committed:\n.*new"):
         RELEASE.check_tree(ready)
 

@@ -16,7 +16,7 @@ START = README.parent / "docs" / "start.md"
 def test_the_examples_run_one_after_the_other(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for page in (README, START):
-        exec(re.search(r"```python\n(.*?)```", page.read_text(), re.DOTALL)[1], {})
+        exec(re.search(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)[1], {})
         score = float(capsys.readouterr().out.splitlines()[0])
         assert score == 1
         (tmp_path / "sentences.tsf").unlink()
@@ -40,12 +40,12 @@ def test_the_commands_run_as_they_stand(tmp_path, monkeypatch, timesurf):
     for words in all_of_them:
         code, said = timesurf(*words)
         assert code == 0, f"{words}\n{said}"
-    assert json.loads((tmp_path / "figures.json").read_text())["recording_accuracy"] >= 0.85
+    assert json.loads((tmp_path / "figures.json").read_text("utf-8"))["recording_accuracy"] >= 0.85
 
 
 def test_the_example_of_transforms_runs(capsys):
     page = README.parent / "docs" / "data.md"
-    exec(re.search(r"```python\n(.*?)```", page.read_text(), re.DOTALL)[1], {})
+    exec(re.search(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)[1], {})
     assert "Recordings(10 recordings" in capsys.readouterr().out
 
 
@@ -58,7 +58,7 @@ def test_links_lead_somewhere():
         "reference.rst",
     )  # all but the first: made with the site
     for page in (README, *README.parent.glob("docs/*.md"), *README.parent.glob("docs/howto/*.md")):
-        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
+        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text("utf-8")):
             if not target.startswith(elsewhere):
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
@@ -66,12 +66,12 @@ def test_links_lead_somewhere():
 def test_anchors_lead_to_headings():
     pages = (README, *README.parent.glob("docs/*.md"), *README.parent.glob("docs/howto/*.md"))
     for page in pages:
-        for target, anchor in re.findall(r"\]\(([^)#]*?\.md)?#([^)]*)\)", page.read_text()):
+        for target, anchor in re.findall(r"\]\(([^)#]*?\.md)?#([^)]*)\)", page.read_text("utf-8")):
             other = page.parent / target if target else page
-            headings = re.findall(r"^#+ (.*)$", other.read_text(), re.MULTILINE)
+            headings = re.findall(r"^#+ (.*)$", other.read_text("utf-8"), re.MULTILINE)
             slugs = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
             assert anchor in slugs, f"{page.name} links to {target}#{anchor}"
 
 
 def test_the_first_page_is_short():
-    assert len(README.read_text().splitlines()) < 120
+    assert len(README.read_text("utf-8").splitlines()) < 120

@@ -58,7 +58,7 @@ def needed_on(python, requirements):
 
 def locked(python):
     """Version of each package in the lock, for a version of Python."""
-    lines = re.findall(r"^(\S.*?) \\$", (ROOT / "requirements" / "dev.lock").read_text(), re.MULTILINE)
+    lines = re.findall(r"^(\S.*?) \\$", (ROOT / "requirements" / "dev.lock").read_text("utf-8"), re.MULTILINE)
     pins = needed_on(python, map(Requirement, lines))
     assert len(pins) == len({one.name for one in pins})
     return {one.name: str(one.specifier).removeprefix("==") for one in pins}
@@ -72,7 +72,7 @@ def test_the_lock_holds_what_tests_and_documentation_need(python):
 
 
 def test_the_oldest_versions_are_those_that_pyproject_states():
-    lines = (ROOT / "requirements" / "oldest.txt").read_text().splitlines()
+    lines = (ROOT / "requirements" / "oldest.txt").read_text("utf-8").splitlines()
     oldest = {one.name: str(one.specifier) for one in map(Requirement, lines[1:])}
     tools = [one for one in map(Requirement, EXTRAS["dev"]) if one.name in ("hypothesis", "pytest")]
     ranges = (*stated("formats", "hdf5", "live", "nir", "plots", "ros", "search"), *tools)
@@ -81,7 +81,7 @@ def test_the_oldest_versions_are_those_that_pyproject_states():
 
 
 def test_the_licences_page_matches_what_is_installed():
-    page = LICENCES.PAGE.read_text()
+    page = LICENCES.PAGE.read_text("utf-8")
     rows = dict(re.findall(r"^\| (\S+) \| \w+ \| (.+) \|$", page, re.MULTILINE))
     for extra, lines in EXTRAS.items():
         if extra not in ("dev", "docs"):
@@ -126,12 +126,12 @@ def test_no_module_imports_what_could_download():
     package = ROOT / "src" / "timesurf"
     listeners = {package / "io" / "receive.py", package / "live" / "commands.py"}  # on ports that the user names
     for listener in listeners:
-        assert not re.search(r"\.(connect|send)", listener.read_text())
+        assert not re.search(r"\.(connect|send)", listener.read_text("utf-8"))
     sender = package / "io" / "send.py"  # datagrams to the address that the user names
-    assert not re.search(r"\.(connect|recv)", sender.read_text())
+    assert not re.search(r"\.(connect|recv)", sender.read_text("utf-8"))
     downloaders = {"aiohttp", "ftplib", "http.client", "httpx", "pooch", "requests", "urllib.request", "urllib3"}
     for path in (ROOT / "src").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = [node.module, *(f"{node.module}.{a.name}" for a in node.names)]

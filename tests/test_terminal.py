@@ -103,7 +103,7 @@ def test_commands_show_names_and_do_not_obey_them(words, model, timesurf):
     ids=lambda words: words[0] if words[0].isalpha() else "typed",
 )
 def test_errors_show_names_and_do_not_obey_them(words, model, timesurf, place):
-    (place / f"{FILE}.toml").write_text(f'"{visible(TITLE)}" = 1'.replace("\\x", "\\u00"))
+    (place / f"{FILE}.toml").write_text(f'"{visible(TITLE)}" = 1'.replace("\\x", "\\u00"), "utf-8")
     code, said = timesurf(*words)
     assert code == 2, said
     assert "Traceback" not in said
@@ -113,7 +113,7 @@ def test_errors_show_names_and_do_not_obey_them(words, model, timesurf, place):
 def test_a_spreadsheet_sees_no_formula(model, timesurf, place):
     code, said = timesurf("predict", model, "data.npz", "--out", "p.csv")
     assert code == 0, said
-    with open(place / "p.csv", newline="") as file:
+    with open(place / "p.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {row["label"] for row in rows} == {NAMES[0], "'=1+1"}
     assert all(not cell.startswith(("=", "+", "@")) for row in rows for cell in row.values())

@@ -159,12 +159,12 @@ def test_train_tunes_and_takes_its_choice_back(tmp_path, capsys):
     assert "trial 0:" in said
     assert "the law makes no mistake" in said
     assert "[network]" in said
-    about = json.loads((run / "run.json").read_text())
+    about = json.loads((run / "run.json").read_text("utf-8"))
     assert len(about["tuning"]["trials"]) == 1
     again = tmp_path / "b.tsf"
     arguments = ["train", str(data), "--model", str(again), "--config", str(run / "settings.toml"), *quick]
     app(arguments, standalone_mode=False)
-    other = json.loads((tmp_path / "b.tsf.run" / "run.json").read_text())
+    other = json.loads((tmp_path / "b.tsf.run" / "run.json").read_text("utf-8"))
     assert other["settings"] == about["settings"]
     with pytest.raises(SettingError, match="--tune starts from"):
         app([*arguments, "--tune", "1"], standalone_mode=False)

@@ -83,7 +83,7 @@ def test_the_command_prints_draws_and_writes(few, tmp_path):
     shown = CliRunner().invoke(app, ["bench", "family", *options.split(), *written])
     assert shown.exit_code == 0, shown.output
     assert "2 measurements, 1 at a time" in shown.output
-    rows = json.loads(json_file.read_text())["family"]
+    rows = json.loads(json_file.read_text("utf-8"))["family"]
     assert [row["method"] for row in rows] == ["default", "hats"]
     assert {row["learned_from"] for row in rows} == {20}
     assert picture.stat().st_size > 0

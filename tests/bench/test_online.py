@@ -72,6 +72,6 @@ def test_what_is_not_installed_is_said(timesurf, recordings, monkeypatch, tmp_pa
     code, said = timesurf("bench", "online", "--data", tmp_path / "a.npz", "--each", 4, "--json", tmp_path / "o.json")
     assert code == 0, said
     assert "river, k-NN on counts: not measured. pip install 'timesurf[bench]' adds it." in said
-    result = json.loads((tmp_path / "o.json").read_text())
+    result = json.loads((tmp_path / "o.json").read_text("utf-8"))
     assert result["left_out"] == ["river, k-NN on counts"]
     assert not set(result["left_out"]) & set(result["learners"])

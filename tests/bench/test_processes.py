@@ -50,7 +50,8 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
         "    pathlib.Path(sys.argv[1], str(os.getpid())).touch()\n"
         "    time.sleep(60)\n"
         "if __name__ == '__main__':\n"
-        "    list(each(wait, [1, 2], Plan(2)))\n"
+        "    list(each(wait, [1, 2], Plan(2)))\n",
+        "utf-8",
     )
     pids = tmp_path / "pids"
     pids.mkdir()
@@ -66,7 +67,7 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
 def _runs(pid):
     """Whether a process is there and is no zombie."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
 

@@ -91,7 +91,7 @@ def test_the_command_prints_draws_and_writes(few, tmp_path):
     assert shown.exit_code == 0, shown.output
     assert "blinking, seed 0, counts" in shown.output
     assert "hot pixels" in shown.output
-    assert len(json.loads(json_file.read_text())["robustness"]) == 75
+    assert len(json.loads(json_file.read_text("utf-8"))["robustness"]) == 75
     assert picture.stat().st_size > 0
 
 

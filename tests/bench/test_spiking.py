@@ -22,7 +22,7 @@ def test_the_command_writes_every_part_on_sentences(tmp_path):
         app, ["bench", "spiking", "--networks", "1", "--recordings", "20", *parts, "--json", str(out)]
     )
     assert done.exit_code == 0, done.output
-    found = json.loads(out.read_text())
+    found = json.loads(out.read_text("utf-8"))
     assert len(found["classification"]["spiking_event_accuracy"]) == 1
     assert len(found["continual"]["adapting"][0]) == 4
     grown = found["incremental"]

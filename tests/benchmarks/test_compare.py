@@ -45,8 +45,8 @@ def test_a_job_that_a_version_lacks_is_named_and_the_others_run():
 
 def test_a_version_of_a_folder_is_timed_in_a_process_of_its_own(tmp_path):
     (tmp_path / "timesurf").mkdir()
-    (tmp_path / "timesurf" / "__init__.py").write_text("")
-    (tmp_path / "timesurf" / "__main__.py").write_text("print('timesurf 0')")
+    (tmp_path / "timesurf" / "__init__.py").write_text("", "utf-8")
+    (tmp_path / "timesurf" / "__main__.py").write_text("print('timesurf 0')", "utf-8")
     with compare.version(tmp_path) as old:
         assert old("starting the command")["seconds"] > 0
         assert "ImportError" in old("predicting")["lacks"]  # it has no Recordings

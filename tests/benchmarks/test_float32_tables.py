@@ -6,7 +6,7 @@ from benchmarks import float32_tables as tables
 
 
 def test_the_page_holds_the_figures_of_the_results():
-    page, found = tables.PAGE.read_text(), tables.parts()
+    page, found = tables.PAGE.read_text("utf-8"), tables.parts()
     assert all(f"<!-- {part} -->" in page for part in found)
     assert filled(page, found) == page, "run python -m benchmarks.float32_tables"
 

@@ -9,9 +9,9 @@ from benchmarks import senses_tables
 
 @pytest.mark.parametrize("name", senses_tables.PAGES)
 def test_pages_hold_the_tables_of_the_results(name):
-    result = json.loads((senses_tables.RESULTS / f"{name}.json").read_text())
+    result = json.loads((senses_tables.RESULTS / f"{name}.json").read_text("utf-8"))
     path, parts = senses_tables.PAGES[name]
-    page, found = path.read_text(), parts(result)
+    page, found = path.read_text("utf-8"), parts(result)
     assert any(f"<!-- {part} -->" in page for part in found)
     assert senses_tables.filled(page, found) == page, "run benchmarks/senses_tables.py"
 

@@ -9,7 +9,7 @@ from benchmarks import speed_tables
 @pytest.mark.parametrize("name", speed_tables.PAGES)
 def test_pages_hold_the_figures_of_the_results(name):
     path, parts = speed_tables.PAGES[name]
-    page, found = path.read_text(), parts(speed_tables.read(name))
+    page, found = path.read_text("utf-8"), parts(speed_tables.read(name))
     assert all(f"<!-- {part} -->" in page for part in found)
     assert filled(page, found) == page, "run python -m benchmarks.speed_tables"
 

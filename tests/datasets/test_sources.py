@@ -44,7 +44,7 @@ def test_folders_of_camera_files_are_classes(tmp_path):
     for name, width in (("cup/b.es", 7), ("cup/a.aedat4", 9), ("ball/a.raw", 8)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         camera.write(tmp_path / name, one(width, n=width))
-    (tmp_path / "cup" / "notes.txt").write_text("not a recording")
+    (tmp_path / "cup" / "notes.txt").write_text("not a recording", "utf-8")
     (tmp_path / "empty").mkdir()
     loaded = sources.load(str(tmp_path))
     assert loaded.labels.tolist() == ["ball", "cup", "cup"]
@@ -185,7 +185,7 @@ def test_data_sets_are_refused_by_other_names_and_splits(monkeypatch, tmp_path):
 
 
 def test_text_says_by_what_name_it_is_read(tmp_path):
-    (tmp_path / "events.txt").write_text("0.1 3 4 1\n")
+    (tmp_path / "events.txt").write_text("0.1 3 4 1\n", "utf-8")
     with pytest.raises(EventError, match=r"such as t x y p, are read from a file that is called \.csv"):
         sources.load(tmp_path / "events.txt")
     (tmp_path / "events.txt").rename(tmp_path / "events.csv")

@@ -93,7 +93,9 @@ def test_class_names_reach_c_as_they_are(network, any_cc, tmp_path):
     model = export.prepared(other, "net")
     export.write(model, tmp_path)
     (tmp_path / "main.c").write_text(
-        '#include <stdio.h>\n#include "net.h"\nint main(void) { puts(net_class_names[0]); puts(net_class_names[1]); }\n'
+        '#include <stdio.h>\n#include "net.h"\n'
+        "int main(void) { puts(net_class_names[0]); puts(net_class_names[1]); }\n",
+        "utf-8",
     )
     program = tmp_path / "main"
     command = [any_cc, "-std=c99", "-trigraphs", "-w", "-o", program, tmp_path / "main.c", tmp_path / "net.c"]
@@ -201,8 +203,8 @@ def test_the_command_writes_checks_and_reports(network, any_cc, tmp_path, monkey
     assert end.value.code == 0
     said = capsys.readouterr().out
     assert "same decisions" in said
-    assert (tmp_path / "c" / "my_sentences.h").read_text().startswith("/* my_sentences: a network")
-    figures = json.loads((tmp_path / "f.json").read_text())
+    assert (tmp_path / "c" / "my_sentences.h").read_text("utf-8").startswith("/* my_sentences: a network")
+    figures = json.loads((tmp_path / "f.json").read_text("utf-8"))
     assert figures["recordings"] == 4
     assert figures["ram"] < 16 << 10
 

@@ -152,6 +152,6 @@ def test_arrays_by_columns_and_names():
 
 
 def test_a_time_that_is_no_number_does_not_make_seconds_of_the_others(tmp_path):
-    (tmp_path / "a.csv").write_text("t,x,y\nnan,2,3\n7,2,3\n")
+    (tmp_path / "a.csv").write_text("t,x,y\nnan,2,3\n7,2,3\n", "utf-8")
     with pytest.raises(EventError, match=r"line 2 is 'nan,2,3': t,x,y are needed \(us, .*t is 'nan'"):
         camera.read(tmp_path / "a.csv")

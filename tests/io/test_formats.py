@@ -363,8 +363,8 @@ def test_files_of_real_sensors(data_folder, name):
 def test_folders_of_csv_files_per_class_and_flat_ones(tmp_path):
     for name in ("cup/a.csv", "cup/b.csv", "pen/a.csv", "c.csv"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("x,y,t,p\n1,2,10,1\n3,0,12,-1\n")
-    (tmp_path / "pen" / "notes.txt").write_text("nothing of interest")
+        (tmp_path / name).write_text("x,y,t,p\n1,2,10,1\n3,0,12,-1\n", "utf-8")
+    (tmp_path / "pen" / "notes.txt").write_text("nothing of interest", "utf-8")
     recordings = sources.load(tmp_path)
     assert recordings.labels.tolist() == ["", "cup", "cup", "pen"]
     assert recordings.field == (4, 3)
@@ -372,7 +372,7 @@ def test_folders_of_csv_files_per_class_and_flat_ones(tmp_path):
 
 
 def test_folders_do_not_mix_channels_and_pixels(tmp_path):
-    (tmp_path / "a.csv").write_text("channel,t\n1,2\n")
-    (tmp_path / "b.csv").write_text("x,y,t\n1,2,3\n")
+    (tmp_path / "a.csv").write_text("channel,t\n1,2\n", "utf-8")
+    (tmp_path / "b.csv").write_text("x,y,t\n1,2,3\n", "utf-8")
     with pytest.raises(EventError, match=r"a\.csv has a field of 2 and b\.csv has a field of 2 x 3"):
         sources.load(tmp_path)

@@ -35,10 +35,10 @@ def train(monkeypatch, capsys, tmp_path):
 
 def test_recordings_are_split_three_ways_and_the_run_keeps_which_are_which(train):
     said, model, run = train(DATA, "--validation", "0.2", "--held-out", "0.3", "--seed", "3")
-    numbers = json.loads((run / "split.json").read_text())
+    numbers = json.loads((run / "split.json").read_text("utf-8"))
     assert {name: len(part) for name, part in numbers.items()} == {"learn": 20, "validation": 8, "held_out": 12}
     assert sorted(n for part in numbers.values() for n in part) == list(range(40))
-    about = json.loads((run / "run.json").read_text())
+    about = json.loads((run / "run.json").read_text("utf-8"))
     assert about["split"] == {"learn": 20, "validation": 8, "held_out": 12}
     held = npz.read(run / "held_out.npz")
     assert held.fingerprint() == DATA[np.array(numbers["held_out"])].fingerprint()
@@ -72,7 +72,7 @@ def test_pieces_are_counted_and_what_is_left_out_of_recordings(train, timesurf):
 def test_recordings_held_out_have_no_part_in_training(train):
     """Whatever they contain, the model is the same."""
     _, model, run = train(DATA, "--held-out", "0.3")
-    before, out = Network.load(model), json.loads((run / "split.json").read_text())["held_out"]
+    before, out = Network.load(model), json.loads((run / "split.json").read_text("utf-8"))["held_out"]
     number = np.arange(40)
     a, b = (np.array([n for n in out if DATA.labels[n] == name]) for name in DATA.classes)
     number[a], number[b] = np.roll(a, 1), np.roll(b, 1)
@@ -85,7 +85,7 @@ def test_unlabelled_recordings_are_no_class_and_are_learned_from(train):
     number[:10] = -1
     said, model, run = train(DATA.with_labels(number))
     assert Network.load(model).classes.tolist() == [0, 1]
-    numbers = json.loads((run / "split.json").read_text())
+    numbers = json.loads((run / "split.json").read_text("utf-8"))
     assert set(range(10)) <= set(numbers["learn"])
     assert "(10 without a label)" in said
     mixed = Network.load(model).parameters
@@ -105,7 +105,7 @@ def test_too_few_recordings_train_without_validation_and_say_so(train):
     assert said.count("Too few recordings per class to split") == 1
     assert len(Network.load(model).history) == 2
     assert not (run / "held_out.npz").exists()
-    assert json.loads((run / "run.json").read_text())["evaluation"] == {}
+    assert json.loads((run / "run.json").read_text("utf-8"))["evaluation"] == {}
 
 
 def test_a_run_that_is_resumed_ends_with_the_same_model(train):

@@ -109,11 +109,11 @@ def chromium(folder):
     tabs = []
     try:
         port_file, deadline = folder / "DevToolsActivePort", time.monotonic() + 60
-        while not (port_file.is_file() and port_file.read_text().strip()):
+        while not (port_file.is_file() and port_file.read_text("utf-8").strip()):
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        port = port_file.read_text().split()[0]
+        port = port_file.read_text("utf-8").split()[0]
 
         def open_tab(url):
             tabs.append(Tab(port, url))

@@ -48,7 +48,7 @@ def delivered(model, packets, folder, **how):
             watch.update(decision)
             log.add(session.latest, session.events, decision)
     learned = [units.centroids.tobytes() for units in session.adapted().parameters]
-    return (folder / "d.jsonl").read_text(), said, learned, refusals.count
+    return (folder / "d.jsonl").read_text("utf-8"), said, learned, refusals.count
 
 
 def by_time(events, step):
@@ -107,9 +107,9 @@ def test_a_file_at_any_speed_and_standard_input_give_one_log_and_one_alarm(model
         files = "--log", tmp_path / "d.jsonl", "--out", tmp_path / "o.tsf", "--json", tmp_path / "s.json"
         code, said = timesurf("stream", model, "--from", source, *files, "--on-drift", "adapt", *options)
         assert code == 0, said
-        lines = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text().splitlines()]
+        lines = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text("utf-8").splitlines()]
         learned = [units.centroids.tobytes() for units in Network.load(tmp_path / "o.tsf").parameters]
-        return lines, json.loads((tmp_path / "s.json").read_text())["drift_alarms"], learned
+        return lines, json.loads((tmp_path / "s.json").read_text("utf-8"))["drift_alarms"], learned
 
     file = streamed(tmp_path / "a.csv")
     assert len(file[0]) > 90 * SECONDS

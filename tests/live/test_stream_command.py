@@ -84,7 +84,7 @@ class Stream:
         self.listener.join(5)
         said = "".join(self.lines)
         assert "Traceback" not in said, said
-        return code, said, json.loads(self.json.read_text())
+        return code, said, json.loads(self.json.read_text("utf-8"))
 
 
 @contextmanager
@@ -208,13 +208,13 @@ def test_results_are_written_when_nobody_reads_its_output(model, tmp_path):
             timeout=60,
         )  # fmt: skip
     assert b"Traceback" not in process.stderr, process.stderr
-    assert json.loads((tmp_path / "s.json").read_text())["events"] == 2
+    assert json.loads((tmp_path / "s.json").read_text("utf-8"))["events"] == 2
     assert_sane(tmp_path / "adapted.tsf")
 
 
 def test_results_are_written_when_the_source_fails(model, tmp_path):
     rows = [f"{t},1,2,1" for t in range(200_000)]
-    (tmp_path / "a.csv").write_text("\n".join(["t,x,y,on", *rows, "nonsense"]) + "\n")
+    (tmp_path / "a.csv").write_text("\n".join(["t,x,y,on", *rows, "nonsense"]) + "\n", "utf-8")
     with running(model, tmp_path, tmp_path / "a.csv") as stream:
         code, said, result = stream.end()
     assert code == 2

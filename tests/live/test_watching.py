@@ -102,8 +102,8 @@ def test_the_log_holds_a_line_per_stretch_of_time(tmp_path):
     with Log(tmp_path / "d.jsonl", "1 ms") as log:
         for i in range(8):
             log.add(i * 400, 10 * (i + 1), Decision(S, S, S, 7 if i else None, 0.75))
-        assert len((tmp_path / "d.jsonl").read_text().splitlines()) == 3  # as soon as they are made
-    lines = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text().splitlines()]
+        assert len((tmp_path / "d.jsonl").read_text("utf-8").splitlines()) == 3  # as soon as they are made
+    lines = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text("utf-8").splitlines()]
     assert [line["t"] for line in lines] == [0, 1200, 2400, 2800]
     assert lines[0]["decision"] is None
     assert lines[1] == {"t": 1200, "decision": "7", "confidence": 0.75, "events": 30, "outputs": 6, "S": 0.375}

@@ -135,7 +135,7 @@ def logged(tmp_path, *notes, every="1 ms"):
     with Log(tmp_path / "d.jsonl", every) as log:
         for note in notes:
             log.add(*note)
-    return [json.loads(line) for line in (tmp_path / "d.jsonl").read_text().splitlines()]
+    return [json.loads(line) for line in (tmp_path / "d.jsonl").read_text("utf-8").splitlines()]
 
 
 def test_a_line_is_written_when_it_is_due(tmp_path):
@@ -153,7 +153,7 @@ def test_a_clock_that_jumps_back_writes_at_once(tmp_path, back, lines):
     with Log(path, "1 ms") as log:
         log.add(10_000, 1, decision())
         log.add(back, 2, decision())
-        assert len(path.read_text().splitlines()) == lines
+        assert len(path.read_text("utf-8").splitlines()) == lines
 
 
 def test_numbers_are_written_to_six_digits(tmp_path):

@@ -108,14 +108,14 @@ def test_the_command_shows_and_writes(pictures, real, tmp_path, monkeypatch):
     words = f"bench nmnist --transfer --npz {tmp_path}/real.npz --mnist {tmp_path}/mnist.npz --train 20"
     done = CliRunner().invoke(app, [*words.split(), "--json", str(tmp_path / "a.json")], catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    result = json.loads((tmp_path / "a.json").read_text())
+    result = json.loads((tmp_path / "a.json").read_text("utf-8"))
     assert (result["settings"]["simulated"], result["settings"]["real"]) == (20, REAL)
     assert [row["recordings"] for row in result["adapted"]] == [10]
     assert "none" in done.output
     assert result["simulated"]["tested"] == 10
     more = CliRunner().invoke(app, [*words.split(), "--handwriting", "1", "--json", str(tmp_path / "b.json")])
     assert more.exit_code == 0, more.output
-    rewritten = json.loads((tmp_path / "b.json").read_text())["settings"]
+    rewritten = json.loads((tmp_path / "b.json").read_text("utf-8"))["settings"]
     assert (rewritten["simulated"], rewritten["handwriting"], rewritten["preset"]["bent"]) == (40, 1, 0)
     table = CliRunner().invoke(app, ["bench", "nmnist", "--npz", str(tmp_path / "real.npz"), "--handwriting", "1"])
     assert isinstance(table.exception, SettingError)

@@ -49,7 +49,9 @@ def test_an_mp4_needs_ffmpeg(tmp_path, text, reader, monkeypatch):
 
 def test_an_mp4_is_what_ffmpeg_makes_of_the_frames(tmp_path, text, reader, monkeypatch):
     program = tmp_path / "ffmpeg"
-    program.write_text('#!/bin/sh\nfor last; do :; done\nexec cat > "$last"\n')  # keeps the frames as they come
+    program.write_text(
+        '#!/bin/sh\nfor last; do :; done\nexec cat > "$last"\n', encoding="utf-8"
+    )  # keeps the frames as they come
     program.chmod(0o755)
     monkeypatch.setitem(rcParams, "animation.ffmpeg_path", str(program))
     path = plots.animate(reader, text[0], tmp_path / "a.MP4", seconds=0.2, fps=10)

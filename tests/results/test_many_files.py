@@ -41,7 +41,7 @@ def folder(tmp_path):
     (root / "more").mkdir(parents=True)
     for n in range(6):
         npz.write(root / ("more" if n % 2 else "") / f"{n}.npz", sentences.make(5, seed=n))
-    (root / "notes.txt").write_text("not recordings")
+    (root / "notes.txt").write_text("not recordings", "utf-8")
     return root
 
 
@@ -212,7 +212,7 @@ def test_a_csv_file_has_the_same_columns(network, tmp_path):
     out = tmp_path / "decisions.csv"
     arguments = ["predict", str(tmp_path / "words.tsf"), str(tmp_path / "words.npz"), "--out", str(out)]
     assert CliRunner().invoke(app, arguments).exit_code == 0
-    head, *lines = out.read_text().splitlines()
+    head, *lines = out.read_text("utf-8").splitlines()
     assert head == (
         "file,recording,label,decision,confidence,events,output_events,"
         "votes v/vyty,votes vxvyty,probability v/vyty,probability vxvyty"

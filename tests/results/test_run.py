@@ -25,7 +25,7 @@ def test_a_run_is_read_as_it_was_written(tmp_path, network):
     assert again.about == about
     assert again.network.parameters.same(network.parameters)
     assert again.held_out.fingerprint() == DATA.fingerprint()
-    assert (tmp_path / "new" / "run" / "config.toml").read_text() == "passes = 2\n"
+    assert (tmp_path / "new" / "run" / "config.toml").read_text("utf-8") == "passes = 2\n"
 
 
 def test_a_run_without_recordings_replaces_one_that_had_some(tmp_path, network):
@@ -38,7 +38,7 @@ def test_a_run_without_recordings_replaces_one_that_had_some(tmp_path, network):
 @pytest.mark.parametrize("text", ["{", "[1]", "3", "[" * 100_000])
 def test_a_damaged_description_is_refused(tmp_path, network, text):
     write(tmp_path, Run({}, network, None))
-    (tmp_path / "run.json").write_text(text)
+    (tmp_path / "run.json").write_text(text, "utf-8")
     with pytest.raises(ModelFileError, match=r"run\.json is damaged.*Train again"):
         read(tmp_path)
 
@@ -60,6 +60,6 @@ def test_names_in_any_script_are_read_back_from_the_configuration():
 
 def test_the_description_is_json_for_people(tmp_path, network):
     write(tmp_path, Run({"seed": 1}, network, None))
-    text = (tmp_path / "run.json").read_text()
+    text = (tmp_path / "run.json").read_text("utf-8")
     assert text.count("\n") > 2
     assert json.loads(text) == {"seed": 1}

@@ -301,7 +301,7 @@ def test_the_python_that_is_printed_has_these_settings(preset):
 
 
 def test_the_page_of_a_search_shows_front_and_importance(result, tmp_path):
-    page = report.write_search(result, tmp_path / "search.html").read_text()
+    page = report.write_search(result, tmp_path / "search.html").read_text("utf-8")
     for words in ("Sup3rClassifier(", "tau1", "<svg"):
         assert words in page
     missing = {name: value for name, value in result.items() if name not in ("test", "finalists")}
@@ -370,7 +370,7 @@ def test_the_command_writes_study_figures_and_page(timesurf, tmp_path):
     assert code == 0, said
     assert "Importance" in said
     assert "recording accuracy" in said
-    result = json.loads((tmp_path / "found" / "search.json").read_text())
+    result = json.loads((tmp_path / "found" / "search.json").read_text("utf-8"))
     assert result["settings"]["preset"]["rule"]["beta"] == 0
     assert all(1000 <= row["values"]["tau1"] <= 4000 for row in result["trials"])
     assert result["command"][:2] == ["timesurf", "search"]
@@ -386,7 +386,7 @@ def check_that_train_takes_what_was_found(folder, settings):
     assert Network.load(folder / "best.tsf").rule == from_dict(settings).rule
     train = ["train", folder.parent / "two.npz", "--config", folder / "best.toml", "--model", folder / "m.tsf"]
     for passes, code in ((1, 0), (-1, 2)):
-        (folder / "best.json").write_text(json.dumps(settings | {"passes": passes}))
+        (folder / "best.json").write_text(json.dumps(settings | {"passes": passes}), "utf-8")
         ended = subprocess.run([sys.executable, "-m", "timesurf", *map(str, train)], capture_output=True, text=True)
         assert ended.returncode == code, ended.stderr
     assert "passes = -1" in ended.stderr
@@ -443,7 +443,7 @@ def test_ctrl_c_ends_with_the_report_so_far(timesurf, tmp_path, monkeypatch):
     code, said = timesurf(*SHORT, "--recordings", "20", "--trials", "500", "--jobs", "2")
     assert code == 130, said
     assert "continues the search" in said
-    result = json.loads((tmp_path / "search" / "search.json").read_text())
+    result = json.loads((tmp_path / "search" / "search.json").read_text("utf-8"))
     assert result["stopped"]
     assert len(result["trials"]) == 2
     assert "test" not in result

@@ -68,7 +68,7 @@ def test_a_link_is_followed_to_what_it_names(tmp_path, pipe):
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/stderr", "/dev/fd/1", "/proc/self/fd/1", "/dev/null"])
 def test_open_files_of_a_process_are_refused(name, tmp_path):
     code = "import sys; from timesurf.storage.kinds import check_output; check_output(sys.argv[1])"
-    with open(tmp_path / "out", "w") as out:  # a regular file behind the name
+    with open(tmp_path / "out", "w", encoding="utf-8") as out:  # a regular file behind the name
         done = subprocess.run([sys.executable, "-c", code, name], stdout=out, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1
     assert f"Cannot write {name}" in done.stderr

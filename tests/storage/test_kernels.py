@@ -89,7 +89,7 @@ def test_without_any_folder_each_process_compiles(container):
 def test_kernels_are_compiled_by_one_decorator():
     """numba's own refuses to compile where it finds no folder."""
     for path in PACKAGE.rglob("*.py"):
-        text = path.read_text()
+        text = path.read_text("utf-8")
         if "cache=True" in text and path.name != "kernels.py":
             assert "from timesurf.storage.kernels import njit" in text, path
             assert "numba.njit" not in text, path

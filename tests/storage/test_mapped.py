@@ -19,7 +19,7 @@ def spooled(*parts):
 
 def resident():
     """Bytes of mapped files in the memory of this process."""
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = Path("/proc/self/status").read_text("utf-8").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssFile"))
 
 
@@ -43,7 +43,7 @@ def test_parts_of_another_dtype_are_refused():
 
 
 def test_a_cache_folder_that_cannot_be_made_does_not_stop_a_spool(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "file").write_text("in the way", "utf-8")
     monkeypatch.setenv("TIMESURF_CACHE", str(tmp_path / "file" / "cache"))
     assert spooled(np.arange(2)).tolist() == [0, 1]
 

@@ -16,7 +16,7 @@ nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc, CUDA's com
 
 
 def compiled(text, folder):
-    (folder / "abi.cu").write_text(text)
+    (folder / "abi.cu").write_text(text, "utf-8")
     words = ["nvcc", "-cubin", "-arch=sm_80", "-std=c++17", "-o", "abi.cubin", "abi.cu"]
     return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
 

@@ -44,13 +44,13 @@ def sources():
     yield "layer by layer, one window", deep(POOLED, learn=True, shared=166_912).source
     yield "moving", moving.source((34, 30), (4, 3), 512)
     yield "moving along a line, not pooled", moving.source((64,), (), 2)
-    yield "simulator", files("timesurf.datasets").joinpath("exposure.cu").read_text()
+    yield "simulator", files("timesurf.datasets").joinpath("exposure.cu").read_text("utf-8")
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc, CUDA's compiler, is not here")
 @pytest.mark.parametrize(("name", "source"), [pytest.param(*pair, id=pair[0]) for pair in sources()])
 def test_kernels_compile(name, source, tmp_path):
-    (tmp_path / "kernels.cu").write_text(source)
+    (tmp_path / "kernels.cu").write_text(source, "utf-8")
     quick = ["-Xcicc", "-O0", "-Xptxas", "-O0"]  # tests/gpu compiles them with all optimisations
     words = ["nvcc", "-cubin", "-arch=sm_80", "-std=c++17", *quick, "-o", "kernels.cubin", "kernels.cu"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
