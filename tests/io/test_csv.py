@@ -39,6 +39,9 @@ def read(path, text, **how):
         ("t,x,y,p\n0.010,1,2,1\n0.012,3,0,0\n", {"unit": "ms"}),
         ("1,2,10,1\n3,0,12,0\n", {"columns": "x,y,t,p"}),
         ("# t,x,y,p\n10,1,2,1\n12,3,0,0\n", {}),
+        ("% a camera\n% of today, cropped\nx,y,t,p\n1,2,10,1\n3,0,12,0\n", {}),
+        ("# a camera\n# t_ms;x;y;p\n0.010;1;2;1\n0.012;3;0;0\n", {}),
+        ("# recorded, today\n10,1,2,1\n12,3,0,0\n", {}),
     ],
 )
 def test_the_same_events_however_they_are_written(tmp_path, text, how):
@@ -63,6 +66,9 @@ def test_without_rows_or_polarities(tmp_path):
             r"line 2 is '1\\t2\\t3': t,x,y,my\\x1b\[31m are needed .*, not 3 columns\.$",
         ),
         ("10,1,2,1\n12,3,0\n", r"line 2 is '12,3,0'"),
+        ("% a camera\n% of today\n10,1,2,1\n12,3,0\n", r"line 4 is '12,3,0'"),
+        ("% a camera\n", r"holds no events"),
+        ("%\n" * 101 + "10,1,2,1\n", r"line 101 is '%'"),
         ("10,1,2,1\n12,3,0,0,9\n", r"line 2 is"),
         ("10,1,2,2\n", r"line 1 is"),
         ("10,1.5,2,1\n", r"line 1 is"),

@@ -177,6 +177,10 @@ def test_many_events_keep_their_order():
 def test_columns_are_known_by_their_names_and_others_are_an_error():
     assert read(b"x,y,t_ms,p\n1,2,3,-1\n") == ([(3000, 1, 2, 0)], [])
     assert read(b"1,2,3,1\n", columns="x,y,t,p") == ([(3, 1, 2, 1)], [])
+    assert read(b"# a camera\n# of today\nx,y,t_ms,p\n1,2,3,-1\n") == ([(3000, 1, 2, 0)], [])
+    events, reasons = read(b"% a camera\n1,2,3,1\ntwo\n")
+    assert events == [(1, 2, 3, 1)]
+    assert [reason[:14] for reason, _ in reasons] == ["here, line 3 i"]
     with pytest.raises(EventError, match="here has the columns 'a,b,c,d'"):
         read(b"a,b,c,d\n1,2,3,1\n")
 

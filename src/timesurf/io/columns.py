@@ -21,7 +21,8 @@ _BARE = "t,x,y,on"  # the columns of a file that does not name them
 _LIMITS = np.array([[0, LATEST], [0, 1 << 16], [0, 1 << 16], [-1, 2]])
 _WORDS = ((b"true", b"1"), (b"false", b"0"), (b"on", b"1"), (b"off", b"0"))  # how some programs write polarities
 _SHOWN = 40  # characters of a line in a message
-_SAMPLE = 100  # lines that show whether times have a fraction
+_SAMPLE = 100  # lines that show whether times have a fraction; comments in front of them count
+_COMMENT = ("#", "%")
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class Columns:
         What is between two columns: a comma, a semicolon, a tab or a space.
     unit : str
         Of the times: s, ms, us or ns.
-    header : bool
-        Whether the first line names them.
+    header : int
+        How many lines come before the first event: comments, and the line that names the columns.
 
     """
 
@@ -47,7 +48,7 @@ class Columns:
     held: tuple[str | None, ...]
     separator: str
     unit: str
-    header: bool
+    header: int
     _wrong: Array = field(default_factory=lambda: np.zeros(2, np.int64), compare=False)
 
     @classmethod
@@ -73,15 +74,16 @@ class Columns:
 
         """
         lines = [line.decode("utf-8", "replace").strip("\ufeff\r ") for line in text.split(b"\n", _SAMPLE)[:_SAMPLE]]
-        first = lines[0] if lines else ""
-        separator = max((",", ";", "\t"), key=first.count)
-        if separator not in first and " " in first:
-            separator, first = " ", first.lstrip("# ")
-        own = [part.strip() for part in first.split(separator)]
-        header = sum(map(_is_name, own)) > 1 and all(_is_name(part) or not part for part in own)
-        called = own if header else [part.strip() for part in (names or _BARE).split(",")]
-        if header:
-            called[0] = called[0].lstrip("# ")
+        comments = next((n for n, line in enumerate(lines) if not line.startswith(_COMMENT)), len(lines))
+        first = lines[comments] if comments < len(lines) else ""
+        separator, own = _parts(first)
+        called, header = own, comments + _are_names(own)
+        if header == comments:
+            called = [part.strip() for part in (names or _BARE).split(",")]
+            remark = _parts(lines[comments - 1])[1] if comments else []  # the last comment may be the line of names
+            if _are_names(remark) and {"t", "x"} <= {meaning(name)[0] for name in remark}:
+                called = remark
+                separator = separator if first else _parts(lines[comments - 1])[0]
         meanings = [meaning(name) for name in called]
         held = tuple(ours for ours, _ in meanings)
         _check(held, called, source)
@@ -173,6 +175,19 @@ def _check(held: Sequence[str | None], names: Sequence[str], source: Any) -> Non
             f"{source} has the columns {','.join(names)!r}: {why} (times, pixels, 0 or 1); docs/formats.md lists them. "
             "Where a file has no line of names, --columns gives them."
         )
+
+
+def _parts(line: str) -> tuple[str, list[str]]:
+    """What is between two columns of a line, and the columns."""
+    line = line.lstrip("#% ")
+    separator = max((",", ";", "\t"), key=line.count)
+    separator = " " if separator not in line and " " in line else separator
+    return separator, [part.strip() for part in line.split(separator)]
+
+
+def _are_names(parts: list[str]) -> bool:
+    """Whether these may be the names of all columns."""
+    return sum(map(_is_name, parts)) > 1 and all(_is_name(part) or not part for part in parts)
 
 
 def _is_name(part: str) -> bool:

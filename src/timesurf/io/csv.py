@@ -31,11 +31,10 @@ def opened(path: Path, asked: Asked) -> Opened:
 
 
 def _packets(path: Path, columns: Columns) -> Iterator[Array]:
-    line = 1
+    line = 1 + columns.header
     with path.open("rb") as file:
-        if columns.header:
+        for _ in range(columns.header):
             file.readline()
-            line = 2
         for text in _blocks(file, path):
             packet, lines, (refused, begin, number) = columns.events(text)
             if refused:

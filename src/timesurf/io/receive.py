@@ -178,12 +178,11 @@ class Lines:
         if self._columns is None:
             text, self._start = self._start + text, b""
             columns = Columns.of(text, self._name, names=self._names, unit=self._unit)
-            if not text.strip() or (columns.header and not text.partition(b"\n")[2].strip()):
+            events = b"".join(text.split(b"\n", columns.header)[columns.header :])
+            if not events.strip():
                 self._start = text  # what is below the names may tell the unit of the times
                 return np.empty(0, DTYPE)
-            self._columns = columns
-            if columns.header:
-                text, self._line = text.partition(b"\n")[2], self._line + 1
+            self._columns, text, self._line = columns, events, self._line + columns.header
         packet, number, (refused, begin, at) = self._columns.events(text)
         at, self._line = self._line + at + 1, self._line + number
         if refused:
