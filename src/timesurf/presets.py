@@ -246,6 +246,7 @@ def for_data(
     threads: int | None = None,
     seed: int | None = 0,
     knobs: Knobs = LAW,
+    origin: Any = None,
 ) -> tuple[Preset, Law]:
     """Settings chosen from recordings, see `timesurf.learning.law`; and the choice itself, which says why.
 
@@ -259,13 +260,15 @@ def for_data(
         Draws the recordings that are looked at.
     knobs : Knobs
         Factors of what is chosen, such as `timesurf.tuning` finds.
+    origin : array of int, optional
+        The number of what each recording was cut from, see `timesurf.learning.law`.
 
     Returns
     -------
     tuple of Preset and Law
         The settings, and what was chosen and why.
     """
-    found = law(recordings, engine=engine, threads=threads, seed=seed, knobs=knobs)
+    found = law(recordings, engine=engine, threads=threads, seed=seed, knobs=knobs, origin=origin)
     return of_law(found), found
 
 

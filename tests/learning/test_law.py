@@ -137,6 +137,14 @@ def test_a_probe_finds_what_separates_classes_and_nothing_in_noise():
     assert wide.error < narrow.error < cross_validated(noise, label, rng).error
 
 
+def test_a_probe_is_not_tested_on_pieces_of_what_it_has_learned_from():
+    rng = np.random.default_rng(0)
+    label, surfaces = np.arange(100) % 4, rng.normal(size=(100, 600))
+    twins = np.concatenate([surfaces, surfaces]), np.concatenate([label, label])
+    assert cross_validated(*twins, rng).accuracy > 0.6  # most are known from their twin
+    assert cross_validated(*twins, rng, origin=np.tile(rng.permutation(100), 2)).accuracy < 0.4
+
+
 @pytest.mark.parametrize(("mine", "better"), [(0.5, False), (0.54, False), (0.61, True)])
 def test_better_means_by_two_standard_errors(mine, better):
     assert clearly_better(mine, 0.5, 100) is better

@@ -148,5 +148,5 @@ def _by_data(recordings: Any, engine: Any, given: dict[str, Any], origin: Any) -
             )  # fmt: skip
     with console.status("Choosing settings from the data: first centroids by k-means, then a probe of each choice ..."):
         knobs = LAW if tuned is None else tuned.knobs
-        preset, law = for_data(recordings, engine=engine, seed=given["seed"], knobs=knobs)
+        preset, law = for_data(recordings, engine=engine, seed=given["seed"], knobs=knobs, origin=origin)
     return preset, Chosen(law, tuned)

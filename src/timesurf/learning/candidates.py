@@ -17,7 +17,7 @@ from timesurf.events import Recordings
 from timesurf.inference import class_numbers, emitted
 from timesurf.layers import Full, Window, stack
 from timesurf.learning.means import mean_surfaces
-from timesurf.learning.probe import PROBED_EVENTS, Probed, cross_validated, sample
+from timesurf.learning.probe import PROBED_EVENTS, Probed, cross_validated, sampled
 from timesurf.learning.start import centroids_of_many, first_centroids
 
 Array = NDArray[Any]
@@ -50,8 +50,10 @@ class Comparison:
         options: Options,
         rng: np.random.Generator,
         events: int = PROBED_EVENTS,
+        origin: Array | None = None,
     ) -> None:
-        self.some = sample(known, rng, events)
+        numbers = sampled(known, rng, events)
+        self.some, self.origin = known[numbers], None if origin is None else origin[numbers]
         self.label = class_numbers(known.classes, self.some)
         self.engine, self.options, self.classes = engine, options, len(known.classes)
         self.kmeans, self.folds = (int(seed) for seed in rng.integers(2**31, size=2))
@@ -81,8 +83,12 @@ class Comparison:
     def look(self, coarse: Recordings, taus: tuple[float, ...]) -> Looked:
         """What a probe says of time constants of the last layer."""
         means = self.means(coarse, taus)
-        return Looked(coarse, taus, cross_validated(means, self.label, np.random.default_rng(self.folds)), means)
+        return Looked(coarse, taus, self._probed(means), means)
 
     def error_with(self, copies: Sequence[Array], looked: Looked) -> float:
         """Error of the probe that learns from altered copies as well."""
-        return cross_validated(looked.means, self.label, np.random.default_rng(self.folds), copies=copies).error
+        return self._probed(looked.means, copies).error
+
+    def _probed(self, means: Array, copies: Sequence[Array] = ()) -> Probed:
+        rng = np.random.default_rng(self.folds)
+        return cross_validated(means, self.label, rng, copies=copies, origin=self.origin)

@@ -127,6 +127,7 @@ def law(
     seed: int | None = 0,
     knobs: Knobs = LAW,
     looked: dict[Knobs, Structure] | None = None,
+    origin: Array | None = None,
 ) -> Law:
     """Choose a network and its training for recordings.
 
@@ -143,6 +144,9 @@ def law(
     looked : dict, optional
         Where structures of these recordings are kept, so that a neighbour with the same one takes no second look. One
         for each engine and seed.
+    origin : array of int, optional
+        The number of what each recording was cut from: the probe then never learns from pieces of a long recording what
+        it is tested on with others, which would favour what tells recordings apart over what tells classes apart.
 
     Returns
     -------
@@ -155,6 +159,7 @@ def law(
         If there is nothing to learn from: no labels, or no events.
     """
     known = recordings[np.flatnonzero(recordings.labelled)]
+    origin = None if origin is None else np.asarray(origin)[recordings.labelled]
     if len(known) == 0 or not known.counts.any():
         raise EventError("There are no labelled recordings with events: settings cannot be chosen from the data.")
     rng = np.random.default_rng(seed)
@@ -195,7 +200,7 @@ def law(
         options = Options("float32", threads)
         kept = {} if looked is None else looked
         if knobs.structural not in kept:
-            kept[knobs.structural] = _pooled(known, window, duration, engine, options, rng, knobs)
+            kept[knobs.structural] = _pooled(known, origin, window, duration, engine, options, rng, knobs)
         found = kept[knobs.structural]
         top = replace(found.last, units_per_class=_units_per_class(found.moments, knobs))
         layers, temperature = (found.hidden, top), found.temperature
@@ -243,6 +248,7 @@ def _window(recordings: Recordings, sides: list[int], rest: float, knobs: Knobs)
 
 def _pooled(
     known: Recordings,
+    origin: Array | None,
     window: Window,
     duration: float,
     engine: str | Engine,
@@ -252,7 +258,7 @@ def _pooled(
 ) -> Structure:
     """Hidden and last layer, each compared with its neighbours by a probe."""
     stages = stack([window, Full(tau=1)], known.field, known.polarities, len(known.classes))
-    comparison = Comparison(known, choose(engine, stages), options, rng)
+    comparison = Comparison(known, choose(engine, stages), options, rng, origin=origin)
     strides = [each for each in _strides(known.field, knobs.places) if _fits(window, known, each)]
 
     def longest(coarse: Recordings) -> tuple[float]:
@@ -282,7 +288,8 @@ def _pooled(
         if clearly_better(found.probed.accuracy, best.probed.accuracy, len(comparison.label)):
             best, stride = found, each
     if stride == "field":  # few entries are left, so more recordings can be looked at: time constants matter more
-        comparison, window = Comparison(known, comparison.engine, options, rng, POOLED_EVENTS), hidden.window
+        comparison = Comparison(known, comparison.engine, options, rng, POOLED_EVENTS, origin)
+        window = hidden.window
         centroids, coarse = comparison.place_free(window)
         hidden, best = Hidden(window, centroids, coarse), comparison.look(coarse, longest(coarse))
     dense = stride != "field" and _dense(float(np.median(hidden.fine.counts)), best.coarse)

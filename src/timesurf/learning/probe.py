@@ -36,7 +36,12 @@ class Probed(NamedTuple):
 
 
 def sample(known: Recordings, rng: np.random.Generator, events: int = PROBED_EVENTS) -> Recordings:
-    """Recordings to probe with, of all classes in turn, as many as take seconds."""
+    """Recordings to probe with, see `sampled`."""
+    return known[sampled(known, rng, events)]
+
+
+def sampled(known: Recordings, rng: np.random.Generator, events: int = PROBED_EVENTS) -> Array:
+    """Numbers of the recordings to probe with, of all classes in turn, as many as take seconds."""
     label = class_numbers(known.classes, known)
     shuffled = rng.permutation(len(known))
     turn = np.empty(len(known), dtype=np.int64)
@@ -47,7 +52,8 @@ def sample(known: Recordings, rng: np.random.Generator, events: int = PROBED_EVE
     order = shuffled[order][:PROBED]
     enough = int(np.searchsorted(np.cumsum(known.counts[order]), events)) + 1
     least = min(2 * len(known.classes), len(order))
-    return known[np.sort(order[: max(enough, least)])]
+    numbers: Array = np.sort(order[: max(enough, least)])
+    return numbers
 
 
 def divided(fine: Recordings, stride: Strides) -> Recordings:
@@ -66,7 +72,12 @@ def divided(fine: Recordings, stride: Strides) -> Recordings:
 
 @one_blas_thread()  # several wait for each other, busily, where a core is taken: up to twenty times as long
 def cross_validated(
-    surfaces: Array, label: Array, rng: np.random.Generator, folds: int = 5, copies: Sequence[Array] = ()
+    surfaces: Array,
+    label: Array,
+    rng: np.random.Generator,
+    folds: int = 5,
+    copies: Sequence[Array] = (),
+    origin: Array | None = None,
 ) -> Probed:
     """Accuracy and squared error of kernel ridge regression on held-out folds.
 
@@ -84,6 +95,8 @@ def cross_validated(
         How many.
     copies : sequence of array, each of shape (recordings, entries)
         Mean surfaces of altered copies of the recordings: learned from with those of the other folds, never tested.
+    origin : array of int, shape (recordings,), optional
+        The number of what each recording was cut from: pieces of one long recording then stay in one fold.
 
     Returns
     -------
@@ -102,7 +115,11 @@ def cross_validated(
     kernel = (centred @ centred.T).astype(np.float64)
     kernel /= max(np.trace(kernel) / len(kernel), 1e-30)
     classes, label = np.unique(label, return_inverse=True)
-    fold = split.folds(label, folds, rng)
+    if origin is None:
+        fold = split.folds(label, folds, rng)
+    else:
+        first, whose = np.unique(origin, return_index=True, return_inverse=True)[1:]
+        fold = split.folds(label[first], folds, rng)[whose]
     target = np.tile(np.eye(len(classes))[label] - 1 / len(classes), (1 + len(copies), 1))
     of_fold = np.tile(fold, 1 + len(copies))
     right, error = np.zeros(len(PENALTIES)), np.zeros(len(PENALTIES))
