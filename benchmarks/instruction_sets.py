@@ -25,12 +25,21 @@ SETS = {  # what numba compiles for, and OpenBLAS's name of such a processor
 }
 
 
-def networks():
-    """Networks by the name of their training, and recordings that they have not seen."""
+def digits():
+    """Simulated recordings: made once, since a processor may round some of their times to the next microsecond."""
     from sklearn.datasets import load_digits
 
+    from timesurf.datasets import saccades
+
+    small = load_digits()
+    images = np.pad(np.kron(small.images[:120] / 16, np.ones((1, 2, 2))), ((0, 0), (2, 2), (2, 2)))
+    return saccades.simulate(images, small.target[:120], seed=3)
+
+
+def networks(data):
+    """Networks by the name of their training, and recordings that they have not seen."""
     from timesurf import Full, Network, Rule, Window
-    from timesurf.datasets import saccades, sentences
+    from timesurf.datasets import sentences
     from timesurf.presets import SENTENCES
 
     learn, test = sentences.make(100, seed=1), sentences.make(20, seed=2)
@@ -42,19 +51,18 @@ def networks():
         network = SENTENCES.network(learn, sentences.TASK1, 0, dtype=dtype)
         network.rule = Rule().scaled(2) if "online" in name else Rule()
         yield name, network.fit(learn, **how), test
-    small = load_digits()
-    images = np.pad(np.kron(small.images[:120] / 16, np.ones((1, 2, 2))), ((0, 0), (2, 2), (2, 2)))
-    data = saccades.simulate(images, small.target[:120], seed=3)
     layers, rule = [Window(5, units=6, tau="10 ms"), Full(tau="5 ms")], Rule(alpha=3e-5, beta=0, gamma=1e-4, delta=1e-5)
     network = Network(layers, data.field, data.polarities, range(10), rule=rule, dtype="float64")
     how = {"passes": 2, "batch_size": 16, "decay": True, "keep": 0.7, "start": "kmeans"}
     yield "digits, batches", network.fit(data[:60], **how), data[60:]
 
 
-def trained(file):
+def trained(file, recordings):
     """Train in this process, and write parameters and decisions."""
+    from timesurf.io import npz
+
     found = {}
-    for name, network, test in networks():
+    for name, network, test in networks(npz.read(recordings)):
         trace = network.trace(test)
         found[f"{name}|winner"], found[f"{name}|passed"] = trace.winner, trace.passed
         for k, units in enumerate(network.parameters):
@@ -80,15 +88,20 @@ def apart(one, other):
 
 def main(json_file=None, kernels=None):
     """Train with every set, compare with the first, print, and write the figures."""
+    from timesurf.io import npz
     from timesurf.results import machine
 
     found = {}
     with tempfile.TemporaryDirectory() as folder:
+        recordings = Path(folder) / "digits.npz"
+        npz.write(recordings, digits())
         for name, (cpu, features, blas) in SETS.items():
             file = Path(folder) / "networks.npz"
             chosen = {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": features, "OPENBLAS_CORETYPE": blas}
             environment = os.environ | chosen | {"NUMBA_CACHE_DIR": str(Path(kernels or folder) / name)}
-            subprocess.run([sys.executable, __file__, "--train", str(file)], env=environment, check=True)
+            subprocess.run(
+                [sys.executable, __file__, "--train", str(file), str(recordings)], env=environment, check=True
+            )
             with np.load(file) as arrays:
                 found[name] = dict(arrays)
             print(f"{name}: trained", flush=True)
@@ -103,4 +116,4 @@ def main(json_file=None, kernels=None):
 
 
 if __name__ == "__main__":
-    trained(sys.argv[2]) if sys.argv[1:2] == ["--train"] else main(*sys.argv[1:])
+    trained(*sys.argv[2:]) if sys.argv[1:2] == ["--train"] else main(*sys.argv[1:])

@@ -8,6 +8,7 @@ plain text: they are held to what is typed here.
 from benchmarks.quoted import (
     commands,
     continual,
+    determinism,
     gpu,
     limits,
     live,
@@ -44,6 +45,7 @@ PAGES = {
     "docs/family.md": methods.family_page,
     "docs/robustness.md": methods.robustness_page,
     "docs/settings.md": settings.settings_page,
+    "docs/determinism.md": determinism.determinism,
     "docs/howto/few.md": methods.few,
     "docs/howto/together.md": gpu.together,
     "docs/howto/sparsity.md": settings.sparsity,
