@@ -73,6 +73,7 @@ class Fold(NamedTuple):
     judge: Recordings
     label: Array  # of the recordings to judge by
     looked: dict[Knobs, Structure]  # what the law has found of those to learn from
+    origin: Array | None = None  # what each of those was cut from
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,7 @@ def tune(
 
     def on(fold: Fold, knobs: Knobs) -> Judged:
         with clock.step():
-            return judged(fold.learn, fold.judge, fold.label, knobs, engine, threads, seed, fold.looked)
+            return judged(fold.learn, fold.judge, fold.label, knobs, engine, threads, seed, fold.looked, fold.origin)
 
     found = on(folds[0], LAW)
     if FOLDS * clock.longest > _SHARE * clock.seconds:
@@ -250,16 +251,17 @@ def divided(recordings: Recordings, rng: np.random.Generator, origin: Array | No
     if several.any():
         fold[several] = split.folds(of[several], FOLDS, rng)
     fold = fold[whose]
+    numbers = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold[fold >= 0])]
     return [
-        Fold(recordings[np.flatnonzero(fold != k)], recordings[np.flatnonzero(fold == k)], label[fold == k], {})
-        for k in np.unique(fold[fold >= 0])
+        Fold(recordings[learn], recordings[judge], label[judge], {}, None if origin is None else origin[learn])
+        for learn, judge in numbers
     ]
 
 
 def alike(fold: Fold, knobs: Knobs, other: Knobs, engine: str | Engine, threads: int | None, seed: int | None) -> bool:
     """Whether both lead to the same network: twice the places, for example, where each pixel is one already."""
     mine, theirs = (
-        law(fold.learn, engine=engine, threads=threads, seed=seed, knobs=each, looked=fold.looked)
+        law(fold.learn, engine=engine, threads=threads, seed=seed, knobs=each, looked=fold.looked, origin=fold.origin)
         for each in (knobs, other)
     )
     rule = mine.rule if mine.fitting["passes"] else replace(mine.rule, alpha=theirs.rule.alpha)
@@ -336,9 +338,10 @@ def judged(
     threads: int | None,
     seed: int | None,
     looked: dict[Knobs, Structure] | None = None,
+    origin: Array | None = None,
 ) -> Judged:
     """How a network with these settings, trained and calibrated, decides the recordings to judge by."""
-    found = law(learn, engine=engine, threads=threads, seed=seed, knobs=knobs, looked=looked)
+    found = law(learn, engine=engine, threads=threads, seed=seed, knobs=knobs, looked=looked, origin=origin)
     network = Network(
         found.layers, learn.field, learn.polarities, learn.classes, rule=found.rule, engine=engine, threads=threads,
         seed=seed,
