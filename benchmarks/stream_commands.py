@@ -79,7 +79,10 @@ def main():
             Network.for_data(learn, seed=0).fit(learn).save(Path(place) / "m.tsf")
             write(Path(place), played)
             print(f"{name}: {int(played.counts.sum()):,} events", flush=True)
-            result["data"][name] = {"events": int(played.counts.sum()), **measured(Path(place), given.repeats)}
+            result["data"][name] = {
+                "events": int(played.counts.sum()),
+                "files": measured(Path(place), given.repeats),
+            }
         if given.json:
             given.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
 

@@ -16,10 +16,12 @@ def live():
 
 def stream():
     of = read("latency")
-    yield (
-        f"{of.stream_events_per_s:.1M} events per second, {of.stream_to_infer:%} of `predict`'s "
-        f"{of.infer_events_per_s:.1M}"
-    )
+    ratios = [
+        file.busy_seconds.stream_to_predict
+        for found in read("stream_commands").data.values()
+        for file in found.files.values()
+    ]
+    yield f"whole commands handle {Number(min(ratios)):.2} to {Number(max(ratios)):.2} times as many"
     parts = [Number(of.empty_us / of.packets[events].p50) for events in ("100", "1000")]
     yield (
         f"An empty packet takes {of.empty_us:.1} us, for Python and the checks: {parts[0]:%} of a packet of 100 "
