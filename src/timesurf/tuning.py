@@ -318,8 +318,8 @@ def clearly_better(mine: Judged, other: Judged) -> bool:
 
     Examples
     --------
-    >>> other = Judged(np.array([True, False, False]), np.log([0.8, 0.2, 0.3]))
-    >>> clearly_better(Judged(np.array([True, True, False]), np.log([0.9, 0.6, 0.4])), other)
+    >>> other = Judged(np.array([True, False, False]), np.log([0.5, 0.3, 0.3]))
+    >>> clearly_better(Judged(np.array([True, True, False]), np.log([0.9, 0.6, 0.5])), other)
     True
     >>> clearly_better(Judged(np.array([True, True, False]), np.log([0.9, 0.9, 0.1])), other)
     False

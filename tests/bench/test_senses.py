@@ -69,17 +69,17 @@ def test_tuning_that_finds_nothing_better_is_the_default(few, monkeypatch):
     assert row["tuned"] == row["default"]
     assert len(trained) == 1
     assert "nothing was clearly better" in row["tuning"][0]
-    assert [trial["knobs"] for trial in row["trials"][0]] == [{}, {"units": 2}]
+    assert [trial["knobs"] for trial in row["trials"][0]] == [{}, dict(tuning.STEPS[:1])]
 
 
 def test_tuning_that_finds_something_trains_with_it(few, monkeypatch):
     def judged(learn, judge, label, knobs, *_):
-        better = knobs.units > 1
+        better = knobs.copies > 1
         return tuning.Judged((label < 1) | better, 0.01 * label - (not better))
 
     monkeypatch.setattr(senses.tuning, "judged", judged)
     (row,) = senses.run(None, 1, methods=["tuned"], trials=2)["senses"]
-    assert row["tuning"][0].startswith("tuning: units x 2: 50.0% -> 100.0%")
+    assert row["tuning"][0].startswith("tuning: copies x 4: 50.0% -> 100.0%")
     assert row["tuned"][0] >= 0.9
 
 

@@ -336,7 +336,8 @@ def test_cores_are_those_of_this_process(monkeypatch):
 def test_blas_is_limited_until_the_last_user_leaves(monkeypatch):
     seen = []
     limit = SimpleNamespace(restore_original_limits=lambda: seen.append("restored"))
-    monkeypatch.setattr(threads, "_blas", lambda: SimpleNamespace(limit=lambda limits: seen.append(limits) or limit))
+    blas = SimpleNamespace(lib_controllers=(), limit=lambda limits: seen.append(limits) or limit)
+    monkeypatch.setattr(threads, "_blas", lambda: blas)
     with threads.one_blas_thread():
         with threads.one_blas_thread():
             assert seen == [1]
