@@ -219,7 +219,9 @@ def test_memory_for_a_mapped_file_does_not_grow_with_it(tmp_path):
     r = many()
     npz.write(tmp_path / "a.npz", r)
     mapped = npz.read(tmp_path / "a.npz")
-    half, whole = (bytes_per_event(lambda n=n: nmnist.prepared(mapped[:n]), 1)[0] for n in (500, 1000))
+    half, whole = (  # parts that threads happen to hold at the same time count too: less of them in the best of a few
+        min(bytes_per_event(lambda n=n: nmnist.prepared(mapped[:n]), 1)[0] for _ in range(4)) for n in (500, 1000)
+    )
     assert whole < 1.1 * half
 
 
