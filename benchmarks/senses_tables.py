@@ -45,14 +45,19 @@ def differences(of, data):
     return [with_error(f"{100 * of[each][0]:+.1f}", of[each][1]) if each in of else "" for each in data]
 
 
-def with_error(text, error):
-    """A figure with its standard error in points, where there is one."""
-    return text if math.isnan(error) else f"{text} ± {100 * error:.1f}"
+def with_error(text, error, scale=100, digits=1):
+    """A figure with its standard error where there is one, in points unless another scale is named."""
+    return text if math.isnan(error) else f"{text} ± {scale * error:.{digits}f}"
 
 
 def use(name, of):
     """Units that win as evenly, of how many there are."""
     return f"{of[name]['evenly_used']:.0f} of {of[name]['units']:.0f}" if "units" in of[name] else ""
+
+
+def speed(name, of):
+    """Events per second as a multiple of the default's, where both were timed in one run."""
+    return "" if math.isnan(of[name]["speed"]) else f"{of[name]['speed']:.2g}"
 
 
 def kept(found):
@@ -98,7 +103,7 @@ def family_parts(result):
         "accuracy": by_method(whole, accuracy),
         "units": by_method({data: {n: f for n, f in of.items() if "units" in f} for data, of in whole.items()}, use),
         "kept": kept(whole),
-        "speed": by_method(whole, lambda name, of: f"{of[name]['speed']:.2g}"),
+        "speed": by_method(whole, speed),
     }
     for number in sorted({row["per_class"] for row in rows} - {None}):
         some = family.summary(rows, number)
@@ -109,13 +114,26 @@ def family_parts(result):
 
 def settings_parts(result):
     """The parts of docs/settings.md that are figures."""
-    rows, found = result["settings"], settings.changes(result["settings"])
+    rows = result["settings"]
     data = list(dict.fromkeys(row["data"] for row in rows))
-    law = [[row["recording_accuracy"] for row in rows if row["data"] == name and row["factor"] == 1] for name in data]
-    lines = [["as chosen, %", *(f"{100 * sum(each) / len(each):.1f}" for each in law), ""]]
-    for name, of in found.items():
-        lines.append([name, *differences(of, data), f"{100 * min(of.values())[0]:+.1f}"])
-    return {"measured": measured(result, rows), "changes": table(["", *data, "worst"], lines)}
+
+    def by_setting(figure, first, scale, digits):
+        def shown(value):
+            return f"{scale * value:+.{digits}f}"
+
+        law = [[row[figure] for row in rows if row["data"] == name and row["factor"] == 1] for name in data]
+        lines = [[first, *(f"{scale * sum(each) / len(each):.{digits}f}" for each in law), "", ""]]
+        for name, of in settings.changes(rows, figure).items():
+            cells = [with_error(shown(of[d][0]), of[d][1], scale, digits) if d in of else "" for d in data]
+            gains = [mean for mean, _ in of.values()]
+            lines.append([name, *cells, shown(sum(gains) / len(gains)), shown(min(gains))])
+        return table(["", *data, "mean", "worst"], lines)
+
+    return {
+        "measured": measured(result, rows),
+        "changes": by_setting("recording_accuracy", "as chosen, %", 100, 1),
+        "likelihoods": by_setting("log_probability", "as chosen", 1, 2),
+    }
 
 
 def robustness_parts(result):

@@ -66,11 +66,14 @@ def family_page():
         f"{by(touch, 'cosine', 'hots')} on braille"
     )
     kept = [Number(of["spiking"]["kept"]) for of in found.values() if "spiking" in of]
-    yield f"**Spiking networks** keep {min(kept):.1p} to {max(kept):%} of the events"
+    yield f"**Spiking networks** keep {min(kept):.2p} to {max(kept):%} of the events"
     one = [accuracy(data, name, 1) for name in ("hots_places", "hots") for data in (real, digits)]
     yield f"from one digit of each class {one[0]:p} and {one[1]:%} instead of {one[2]:p} and {one[3]:%}"
-    behind = [Number(family.ahead(rows, "default", "spiking")[data][0]) for data in (digits, real, touch)]
-    yield f"On digits that costs {behind[0]:p} to {behind[1]:p} points beside the default, on braille {behind[2]:p}"
+    behind = [Number(family.ahead(rows, "default", "spiking")[data][0]) for data in (digits, real, touch, speech)]
+    yield (
+        f"On digits that costs {behind[0]:p} to {behind[1]:p} points beside the default, on braille {behind[2]:p}, "
+        f"with the one new speaker of spoken digits that was measured {behind[3]:p}"
+    )
 
     def over(control, *data, methods=("homeostasis", "feast", "restarts")):
         points = [Number(family.ahead(rows, method, control)[name][0]) for method in methods for name in data]

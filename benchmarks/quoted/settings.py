@@ -1,17 +1,33 @@
 """Settings: how-tos on choosing them."""
 
 from benchmarks.number import Number, mean, read
+from benchmarks.quoted.words import with_error
 
 from benchmarks import senses_tables
 from timesurf.bench import settings
 
 
 def settings_page():
-    changes = settings.changes(senses_tables.read("settings")["settings"])
-    points = {name: [Number(value) for value in of["braille touch"]] for name, of in changes.items()}
-    yield f"change moves accuracy by more than {max(Number(abs(gain)) for gain, _ in points.values()):.1p} points"
-    gain, error = points["window x 0.6"]
-    yield f"smaller window costs {Number(-gain):.1p} ± {error:.1p}"
+    rows = senses_tables.read("settings")["settings"]
+    right, likely = settings.changes(rows), settings.changes(rows, "log_probability")
+    wandering, real, touch, speech = (
+        "digits, wandering", "N-MNIST, real thousand", "braille touch", "spoken digits, new speaker",
+    )  # fmt: skip
+    yield f"one of them is {Number(1 / min(row['held_out'] for row in rows)):.1p} points"
+    yield f"change moves accuracy by more than {Number(max(abs(of[touch][0]) for of in right.values())):.1p} points"
+    quarter, twice = right["units x 0.25"], right["units x 2"]
+    yield f"fails on digits that wander ({Number(-quarter[wandering][0]):.1p} points less)"
+    yield f"It also costs {with_error((-quarter[real][0], quarter[real][1]))} points on N-MNIST"
+    most = Number(max(abs(mean) for mean, _ in twice.values()))
+    yield f"Twice as many units change no accuracy by more than {most:.1p} points"
+    rates = [of for name, of in likely.items() if name.split(" x ")[0] in ("alpha", "passes", "copies")]
+    yield f"change the logarithm by {Number(max(abs(mean) for of in rates for mean, _ in of.values())):.2} at most"
+    hot, narrow, few = (Number(abs(likely[n][speech][0])) for n in ("temperature x 3", "window x 0.6", "units x 0.25"))
+    yield f"costs {hot:.2} and a smaller window {narrow:.2}, while a quarter of the units gains {few:.2}"
+    slow, large = ([Number(value) for value in likely[name][real]] for name in ("tau x 3", "window x 1.7"))
+    yield f"tau costs {Number(-slow[0]):.2} ± {slow[1]:.2}, a larger window {Number(-large[0]):.2} ± {large[1]:.2}"
+    lost = sorted(Number(-right[name][real][0]) for name in ("tau x 0.33", "tau x 3"))
+    yield f"a factor of three in either direction costs {lost[0]:.1p} to {lost[1]:.1p} points"
 
 
 def sparsity():

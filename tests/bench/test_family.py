@@ -42,6 +42,8 @@ def test_all_methods_are_measured_on_the_same_split_and_missing_files_are_passed
     whole = family.summary(rows)["blinking"]
     assert all(whole[name]["recording_accuracy"] >= 0.9 for name in ("default", "hots", "cosine", "linear", "hats"))
     assert whole["default"]["speed"] == 1
+    untimed = [{name: row[name] for name in row if name != "events_per_s"} for row in rows]
+    assert np.isnan(family.summary(untimed)["blinking"]["hots"]["speed"])
     assert "units" not in whole["hats"]
     assert whole["hots"]["units"] >= whole["hots"]["used"] >= whole["hots"]["evenly_used"] > 1
     assert whole["preset"]["units"] == 32
@@ -97,6 +99,7 @@ def test_each_setting_is_changed_by_itself_on_recordings_that_are_held_out(few, 
     assert {(row["learned_from"], row["held_out"]) for row in rows} == {(16, 8)}
     assert sum("braille_touch_1348.npz is not in" in text for text in said) == 1
     assert set(settings.changes(rows)) == {"tau x 3", "units_per_class x 2"}
+    assert all(row["log_probability"] <= 0 for row in rows)
 
 
 def test_methods_are_compared_on_the_splits_that_have_both():
@@ -117,16 +120,18 @@ def test_methods_are_compared_on_the_splits_that_have_both():
 
 def test_changes_are_differences_to_the_law_of_the_same_split():
     rows = [
-        {"data": "d", "seed": seed, "setting": setting, "factor": factor, "recording_accuracy": accuracy}
-        for seed, setting, factor, accuracy in [
-            (0, "law", 1, 0.5),
-            (1, "law", 1, 0.7),
-            (0, "tau", 3, 0.6),
-            (1, "tau", 3, 0.6),
+        {"data": "d", "seed": seed, "setting": setting, "factor": factor, "recording_accuracy": right,
+         "log_probability": likely}
+        for seed, setting, factor, right, likely in [
+            (0, "law", 1, 0.5, -1.0),
+            (1, "law", 1, 0.7, -0.5),
+            (0, "tau", 3, 0.6, -2.0),
+            (1, "tau", 3, 0.6, -2.5),
         ]
-    ]
+    ]  # fmt: skip
     assert settings.changes(rows)["tau x 3"]["d"] == pytest.approx((0, 0.1))
     assert settings.changes(rows[:3])["tau x 3"]["d"] == pytest.approx((0.1, float("nan")), nan_ok=True)
+    assert settings.changes(rows, "log_probability")["tau x 3"]["d"] == pytest.approx((-1.5, 0.5))
 
 
 def test_a_small_study_uses_recordings_of_all_classes_in_turn():
@@ -147,6 +152,7 @@ def test_processes_give_the_same_results_as_one(monkeypatch):
 
 def test_changes_are_shown_with_their_error_where_there_is_one():
     assert [shown_change(0.012, 0.004), shown_change(-0.02, float("nan"))] == ["+1.2 ± 0.4", "-2.0"]
+    assert shown_change(-0.123, 0.04, 1, ".2f") == "-0.12 ± 0.04"
 
 
 def test_settings_are_drawn_as_a_map_with_gaps_where_nothing_was_measured():

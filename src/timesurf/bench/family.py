@@ -318,13 +318,14 @@ def summary(rows: Sequence[dict[str, Any]], per_class: int | None = None) -> dic
     Returns
     -------
     dict
-        By data set, then by method. "speed" is events per second as a multiple of the default's in the same run.
+        By data set, then by method. "speed" is events per second as a multiple of the default's in the same run,
+        NaN where rows have no rate, as those that were added from another machine.
     """
     found: dict[str, dict[str, dict[str, float]]] = {}
     chosen = [row for row in rows if row["per_class"] == per_class and "error" not in row]
     for data in dict.fromkeys(row["data"] for row in chosen):
         mine = [row for row in chosen if row["data"] == data]
-        base = [row["events_per_s"] for row in mine if row["method"] == "default"]
+        base = [row["events_per_s"] for row in mine if row["method"] == "default" and "events_per_s" in row]
         for method in (name for name in METHODS if any(row["method"] == name for row in mine)):
             of = [row for row in mine if row["method"] == method]
             right, error = senses.mean_and_error([row["recording_accuracy"] for row in of])
@@ -333,7 +334,8 @@ def summary(rows: Sequence[dict[str, Any]], per_class: int | None = None) -> dic
                 for name in ("kept", "units", "used", "evenly_used", "seconds")
                 if all(name in row for row in of)
             }
-            speed = np.mean([row["events_per_s"] for row in of]) / np.mean(base) if base else float("nan")
+            rates = [row["events_per_s"] for row in of if "events_per_s" in row]
+            speed = np.mean(rates) / np.mean(base) if base and rates else float("nan")
             found.setdefault(data, {})[method] = {
                 "recording_accuracy": right, "standard_error": error, "speed": float(speed),
             } | means  # fmt: skip

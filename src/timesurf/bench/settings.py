@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ FACTORS: dict[str, tuple[float, ...]] = {
     "window": (0.6, 1.7),
     "units": (1 / 4, 2),
     "passes": (1 / 3, 2),
+    "copies": (4,),
     "units_per_class": (2, 3),
 }
 
@@ -53,14 +55,26 @@ class Job:
 
 
 def measure(job: Job) -> dict[str, Any]:
-    """Recording accuracy on the recordings that are held out."""
-    train = senses.split_of(job.data, job.folder, job.seed).train
-    some = train if job.small is None else _of_all_classes(train, job.small, job.seed)
-    label = inference.class_numbers(some.classes, some)
-    learned, held = split.hold_out(label, HELD_OUT, np.random.default_rng(job.seed))
+    """On the recordings that are held out: recording accuracy, and the mean log probability of the right class."""
+    fold = _fold(job.data, job.folder, job.seed, job.small)
     knobs = LAW if job.factor == 1 else replace(LAW, **{job.setting: job.factor})
-    right = tuning.judged(some[learned], some[held], label[held], knobs, "cpu", 1, job.seed)
-    return {"recording_accuracy": float(right.right.mean()), "learned_from": len(learned), "held_out": len(held)}
+    found = tuning.judged(fold.learn, fold.judge, fold.label, knobs, "cpu", 1, job.seed, fold.looked)
+    return {
+        "recording_accuracy": float(found.right.mean()),
+        "log_probability": float(found.likely.mean()),
+        "learned_from": len(fold.learn),
+        "held_out": len(fold.judge),
+    }
+
+
+@lru_cache(maxsize=1)
+def _fold(data: str, folder: Path | None, seed: int, small: int | None) -> tuning.Fold:
+    """The training recordings of a split in two parts; the last are kept, as jobs of one split follow each other."""
+    train = senses.split_of(data, folder, seed).train
+    some = train if small is None else _of_all_classes(train, small, seed)
+    label = inference.class_numbers(some.classes, some)
+    learned, held = split.hold_out(label, HELD_OUT, np.random.default_rng(seed))
+    return tuning.Fold(some[learned], some[held], label[held], {})
 
 
 def _of_all_classes(train: Recordings, number: int, seed: int) -> Recordings:
@@ -97,8 +111,8 @@ def run(
     jobs = [
         Job(data, seed, name, factor, folder, small)
         for seed in range(seeds)
-        for name, factor in changed
         for data in senses.chosen(only)
+        for name, factor in changed
     ]
     rows: list[dict[str, Any]] = []
     result = {"settings": rows, "seeds": seeds, "processes": plan.processes, "machine": machine.describe()}
@@ -108,16 +122,29 @@ def run(
     return result
 
 
-def changes(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, tuple[float, float]]]:
-    """Change of recording accuracy by setting and factor, then by data set.
+def changes(
+    rows: Sequence[dict[str, Any]], figure: str = "recording_accuracy"
+) -> dict[str, dict[str, tuple[float, float]]]:
+    """Change of a figure by setting and factor, then by data set.
 
-    Each is the mean over the seeds that have both, and its standard error: NaN if there is only one.
+    Parameters
+    ----------
+    rows : sequence of dict
+        Of "settings" in the result of `run`.
+    figure : str
+        "recording_accuracy", or "log_probability": the mean logarithm of the probability of the right class, which
+        changes with every recording, where accuracy only changes with those whose decision does.
+
+    Returns
+    -------
+    dict
+        Each is the mean over the seeds that have both, and its standard error: NaN if there is only one.
     """
-    law = {(row["data"], row["seed"]): row["recording_accuracy"] for row in rows if row["factor"] == 1}
+    law = {(row["data"], row["seed"]): row[figure] for row in rows if row["factor"] == 1}
     found: dict[str, dict[str, list[float]]] = {}
     for row in rows:
         if row["factor"] != 1 and (row["data"], row["seed"]) in law:
-            change = row["recording_accuracy"] - law[row["data"], row["seed"]]
+            change = row[figure] - law[row["data"], row["seed"]]
             name = f"{row['setting']} x {row['factor']:.2g}"
             found.setdefault(name, {}).setdefault(row["data"], []).append(change)
     return {name: {data: senses.mean_and_error(each) for data, each in of.items()} for name, of in found.items()}

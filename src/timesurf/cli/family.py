@@ -99,19 +99,25 @@ def bench_settings(
     result = settings.run(
         folder_of(data), seeds, only=only or (), small=small, plan=plan_of(parallel, minutes, json_file)
     )
-    table = Table(title="Change of recording accuracy, points, on recordings that are held out")
-    names = list(dict.fromkeys(row["data"] for row in result["settings"]))
-    for column in ("setting", *names, "worst"):
-        table.add_column(column, justify="left" if column == "setting" else "right")
-    found = settings.changes(result["settings"])
-    for setting, of in found.items():
-        cells = [shown_change(*of[name]) if name in of else "" for name in names]
-        table.add_row(setting, *cells, f"{100 * min(of.values())[0]:+.1f}")
-    console.print(table)
-    write_plot(plot, lambda: plots.settings(found))
+    rows = result["settings"]
+    console.print(_changes("recording accuracy, points", settings.changes(rows), 100, ".1f"))
+    console.print(_changes("log probability of the right class", settings.changes(rows, "log_probability"), 1, ".2f"))
+    write_plot(plot, lambda: plots.settings(settings.changes(rows)))
     write_json(json_file, result)
 
 
-def shown_change(mean: float, error: float) -> str:
-    """A change in points, with its standard error where there are several splits."""
-    return f"{100 * mean:+.1f}" + ("" if math.isnan(error) else f" ± {100 * error:.1f}")
+def _changes(figure: str, found: dict[str, dict[str, tuple[float, float]]], scale: float, form: str) -> Table:
+    """One row per setting and factor, one column per data set, and the worst of them."""
+    table = Table(title=f"Change of {figure}, on recordings that are held out")
+    data = list(dict.fromkeys(name for of in found.values() for name in of))
+    for column in ("setting", *data, "worst"):
+        table.add_column(column, justify="left" if column == "setting" else "right")
+    for setting, of in found.items():
+        cells = [shown_change(*of[name], scale, form) if name in of else "" for name in data]
+        table.add_row(setting, *cells, f"{scale * min(of.values())[0]:+{form}}")
+    return table
+
+
+def shown_change(mean: float, error: float, scale: float = 100, form: str = ".1f") -> str:
+    """A change, in points unless another scale is named, with its standard error where there are several splits."""
+    return f"{scale * mean:+{form}}" + ("" if math.isnan(error) else f" ± {scale * error:{form}}")
