@@ -8,6 +8,7 @@ plain text: they are held to what is typed here.
 from benchmarks.quoted import (
     commands,
     continual,
+    data,
     determinism,
     gpu,
     limits,
@@ -27,6 +28,7 @@ from benchmarks.quoted import (
 
 PAGES = {
     "README.md": readme.readme,
+    "docs/data.md": data.data,
     "docs/continual.md": continual.continual,
     "docs/table1.md": table1.table1,
     "docs/table3.md": table3.table3,
