@@ -84,6 +84,42 @@ def test_pieces_of_one_recording_stay_in_one_fold():
         assert len(fold.learn.classes) == 2
 
 
+def test_pieces_of_one_recording_may_have_several_labels_or_none():
+    data, origin = recordings(6), np.arange(12) // 4
+    data = data.with_labels(["a", "b", None, "a", "b", "a", "a", "", "c", "a", "b", "a"])
+    folds = tuning.divided(data, np.random.default_rng(0), origin.tolist())
+    decided = sorted(int(r.t[0]) for fold in folds for r in fold.judge)
+    assert decided == [0, 1, 3, 4, 5, 6, 9, 10, 11]  # c cannot be learned beside its only recording
+    for fold in folds:
+        assert [fold.learn.classes[c] for c in fold.label] == list(fold.judge.labels)
+        assert not set(origin[fold.judge.t.astype(int)]) & set(origin[fold.learn.t.astype(int)])
+    assert tuning.tune(data, trials=1, origin=origin).trials[0].recordings == 9
+
+
+def test_a_class_that_one_recording_has_beside_another_class_is_compared():
+    data = recordings(2).with_labels(["a", "b", "b", "c"])
+    folds = tuning.divided(data, np.random.default_rng(0), [0, 0, 1, 1])
+    assert sorted(int(r.t[0]) for fold in folds for r in fold.judge) == [1, 2]
+
+
+def test_recordings_without_events_are_learned_from_in_every_fold():
+    """All events in the fold that decides would leave nothing to choose settings from."""
+    offsets = [0, 1, 2, *[2] * 20, 3]
+    data = Recordings([[0] * 3], t=range(3), offsets=offsets, field=(1,), labels=[*"ab" * 11, "a"])
+    folds = tuning.divided(data, np.random.default_rng(0))
+    assert sorted(int(r.t[0]) for fold in folds for r in fold.judge) == [0, 2]
+    assert [len(fold.learn) for fold in folds] == [22, 22]
+    with pytest.raises(EventError, match="two labelled recordings with events:"):
+        tuning.tune(data[:22], trials=1)
+
+
+def test_silent_recordings_count_as_wrong(monkeypatch):
+    data = Recordings([[0] * 2], t=range(2), offsets=[0, 1, 1, 2], field=(1,), labels=["a", "a", "b"])
+    found = tuning.judged(data, data, np.array([0, 0, 1]), LAW, "cpu", 1, 0)
+    assert not found.right[1]
+    assert found.likely[1] == pytest.approx(math.log(0.5))
+
+
 @pytest.mark.parametrize(("passes", "same"), [(0, True), (1, False)])
 def test_rates_make_no_difference_without_passes(monkeypatch, passes, same):
     found = law_module.law(flashes((12, 12)))
@@ -197,6 +233,10 @@ def test_limits_that_are_none(monkeypatch):
             tuning.tune(recordings(), **wrong)
     with pytest.raises(EventError, match="two labelled"):
         tuning.tune(recordings(1), trials=1)
+    with pytest.raises(EventError, match="pieces of one count as one"):
+        tuning.tune(recordings(), trials=1, origin=[0, 1] * 10)
+    with pytest.raises(SettingError, match=r"20 recordings, but origin has shape \(3,\)"):
+        tuning.tune(recordings(), trials=1, origin=range(3))
 
 
 def test_a_network_that_diverges_is_right_nowhere(monkeypatch):

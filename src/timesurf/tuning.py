@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from timesurf import calibration, inference
 from timesurf.engines import Engine
@@ -151,7 +151,7 @@ def tune(
     engine: str | Engine = "cpu",
     threads: int | None = None,
     seed: int | None = 0,
-    origin: Array | None = None,
+    origin: ArrayLike | None = None,
     report: Callable[[Trial], None] = lambda trial: None,
 ) -> Tuned:
     """Try neighbours of what the data chose, and keep the best.
@@ -195,7 +195,8 @@ def tune(
         raise SettingError("Tuning needs a positive number of minutes, and at least one trial.")
     folds = divided(recordings, np.random.default_rng(seed), origin)
     if not folds:
-        raise EventError("No class has two labelled recordings: there is nothing to compare settings on.")
+        pieces = "" if origin is None else ", of which pieces of one count as one"
+        raise EventError(f"No class has two labelled recordings with events{pieces}: tuning has nothing to compare on.")
     clock = _Clock(60 * minutes if minutes is not None else math.inf)
 
     def on(fold: Fold, knobs: Knobs) -> Judged:
@@ -231,8 +232,11 @@ def tune(
     return Tuned(best, tuple(ended))
 
 
-def divided(recordings: Recordings, rng: np.random.Generator, origin: Array | None = None) -> list[Fold]:
-    """Folds to compare trials on; what has no label, or is alone of its class, is learned from in each.
+def divided(recordings: Recordings, rng: np.random.Generator, origin: ArrayLike | None = None) -> list[Fold]:
+    """Folds to compare trials on: origins stay whole, and what is decided has a class that can be learned beside it.
+
+    What has no label or no event, or is alone of its class, is decided in no fold, and learned from in each unless it
+    has the origin of others that are decided there.
 
     Examples
     --------
@@ -241,21 +245,26 @@ def divided(recordings: Recordings, rng: np.random.Generator, origin: Array | No
     [1, 1, 2]
     """
     label = inference.class_numbers(recordings.classes, recordings)
-    first, whose = np.unique(
-        np.arange(len(label)) if origin is None else origin, return_index=True, return_inverse=True
-    )[1:]
-    of = label[first]
-    several = of >= 0
-    several[several] = np.bincount(of[several])[of[several]] > 1
-    fold = np.full(len(of), -1)
-    if several.any():
-        fold[several] = split.folds(of[several], FOLDS, rng)
+    whole = np.arange(len(label)) if origin is None else np.asarray(origin)
+    if whole.shape != label.shape:
+        raise SettingError(f"There are {len(label):,} recordings, but origin has shape {whole.shape}: one number each.")
+    whose = np.unique(whole, return_inverse=True)[1]
+    shown = (label >= 0) & (recordings.counts > 0)
+    pairs = np.unique(np.stack([whose, label], axis=1)[shown], axis=0)  # of origins and classes
+    several = pairs[np.bincount(pairs[:, 1])[pairs[:, 1]] > 1]
+    origins, first = np.unique(several[:, 0], return_index=True)
+    fold = np.full(whose.max(initial=-1) + 1, -1)
+    fold[origins] = split.folds(several[first, 1], FOLDS, rng)
     fold = fold[whose]
-    numbers = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold[fold >= 0])]
-    return [
-        Fold(recordings[learn], recordings[judge], label[judge], {}, None if origin is None else origin[learn])
-        for learn, judge in numbers
-    ]
+    found = []
+    for k in np.unique(fold[fold >= 0]):
+        learned = np.flatnonzero(fold != k)
+        decided = np.flatnonzero((fold == k) & shown & np.isin(label, label[(fold != k) & shown]))
+        if len(decided):
+            learn, judge = recordings[learned], recordings[decided]
+            cut_from = None if origin is None else whole[learned]
+            found.append(Fold(learn, judge, inference.class_numbers(learn.classes, judge), {}, cut_from))
+    return found
 
 
 def alike(fold: Fold, knobs: Knobs, other: Knobs, engine: str | Engine, threads: int | None, seed: int | None) -> bool:
@@ -356,4 +365,5 @@ def judged(
     assert evidence is not None
     by = calibration.fit(evidence, events, label)
     probability = calibration.probabilities(evidence, events, by)[np.arange(len(label)), label]
-    return Judged(evidence.argmax(axis=1) == label, np.log(np.maximum(probability, _LEAST)))
+    right = (evidence.argmax(axis=1) == label) & (events > 0)  # without output events nothing is decided
+    return Judged(right, np.log(np.maximum(probability, _LEAST)))
