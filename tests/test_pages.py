@@ -212,3 +212,13 @@ def test_blocks_and_marks_are_found(tmp_path):
         ("sh", "timesurf c\ntimesurf d\n", False), ("", "a = b + c\n", True),
     ]  # fmt: skip
     assert [*command_lines(page)] == ["make a", "make b", "timesurf c", "timesurf d", "pip e"]
+
+
+def test_no_table_is_torn_apart():
+    """A line between two rows that are one table leaves the rest as text between bars."""
+    torn = []
+    for page in PAGES:
+        lines = BLOCK.sub(lambda found: re.sub(r"[^\n]", "-", found[0]), page.read_text("utf-8")).split("\n")
+        begins = [i for i, line in enumerate(lines) if line.startswith("|") and not lines[i - 1].startswith("|")]
+        torn += [f"{page.name}: {lines[i]}" for i in begins if not re.fullmatch(r"[|:\- ]+", lines[i + 1])]
+    assert not torn
