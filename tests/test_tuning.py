@@ -186,3 +186,29 @@ def test_pieces_of_a_recording_are_tuned_as_one(tmp_path, monkeypatch):
     assert set(np.bincount(origin)) == {0, 2}  # none of those to choose the best pass by, or to report on
     app(["train", str(data), "--model", str(tmp_path / "b.tsf"), *arguments[4:]], standalone_mode=False)
     assert asked[1][1] is None
+
+
+def test_a_run_that_is_resumed_is_not_tuned_again(tmp_path, monkeypatch):
+    """Within minutes tuning may find something else the second time, and what was trained would be lost."""
+    data, run, asked = tmp_path / "some.npz", tmp_path / "a.tsf.run", []
+    npz.write(data, sentences.make(30, seed=0))
+
+    def tune(recordings, **how):
+        asked.append(how["minutes"])
+        return tuning.Tuned(Knobs(tau=2), (tuning.Trial(0, LAW, 4, 0.5, 0.0, True, 1.0),))
+
+    monkeypatch.setattr(tuning, "tune", tune)
+    arguments = ["train", str(data), "--model", str(tmp_path / "a.tsf"), "--passes", "2", "--checkpoint-every", "1"]
+    app([*arguments, "--tune", "3"], standalone_mode=False)
+    first = (tmp_path / "a.tsf").read_bytes()
+    app([*arguments, "--tune", "3", "--resume"], standalone_mode=False)
+    assert asked == [3]
+    assert (tmp_path / "a.tsf").read_bytes() == first
+    assert json.loads((run / "run.json").read_text())["tuning"]["knobs"] == {"tau": 2}
+    (run / "tuned.json").write_text('{"asked": [')
+    app([*arguments, "--tune", "3", "--resume"], standalone_mode=False)
+    app([*arguments, "--tune", "4", "--resume"], standalone_mode=False)  # something else is asked for
+    app([*arguments, "--tune", "4"], standalone_mode=False)
+    assert asked == [3, 3, 4, 4]
+    app(arguments, standalone_mode=False)
+    assert not (run / "tuned.json").exists()

@@ -142,6 +142,19 @@ class Tuned:
         """Ready for JSON."""
         return {"knobs": self.knobs.changed, "trials": [trial.to_dict() for trial in self.trials]}
 
+    @classmethod
+    def from_dict(cls, about: dict[str, Any]) -> Tuned:
+        """The same again from what `to_dict` gave.
+
+        Examples
+        --------
+        >>> found = Tuned(Knobs(tau=2), (Trial(0, LAW, 9, 0.5, 0.0, True, 1.5),))
+        >>> Tuned.from_dict(found.to_dict()) == found
+        True
+        """
+        trials = (Trial(**(trial | {"knobs": Knobs(**trial["knobs"])})) for trial in about["trials"])
+        return cls(Knobs(**about["knobs"]), tuple(trials))
+
 
 def tune(
     recordings: Recordings,

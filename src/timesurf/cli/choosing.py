@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
@@ -10,6 +12,9 @@ import typer
 from timesurf.cli.app import NETWORK, check_engine, console
 from timesurf.cli.data import taus_of
 from timesurf.errors import SettingError
+from timesurf.storage.atomic import replacing
+
+_TUNED = "tuned.json"  # in the folder of a run: --resume continues with what was found, and tunes no second time
 
 
 class Chosen(NamedTuple):
@@ -18,6 +23,7 @@ class Chosen(NamedTuple):
     law: Any = None
     tuned: Any = None
     given: tuple[str, ...] = ()  # what options say in its place, one line per choice
+    asked: Any = None  # of tuning
 
     @property
     def why(self) -> tuple[str, ...]:
@@ -31,6 +37,14 @@ class Chosen(NamedTuple):
     def about(self) -> dict[str, Any]:
         """For the record of the run."""
         return {"why": self.why} | ({} if self.tuned is None else {"tuning": self.tuned.to_dict()})
+
+    def keep(self, run: Path) -> None:
+        """What tuning found, in the folder of the run, before training begins."""
+        if self.tuned is None:
+            (run / _TUNED).unlink(missing_ok=True)
+            return
+        with replacing(run / _TUNED) as file:
+            file.write((json.dumps({"asked": self.asked, "found": self.tuned.to_dict()}) + "\n").encode())
 
 
 def check(ctx: typer.Context) -> None:
@@ -58,8 +72,11 @@ def check(ctx: typer.Context) -> None:
     Rule(**{name: given[name] for name in RATES if given[name] is not None})
 
 
-def settings(ctx: typer.Context, recordings: Any, engine: Any, origin: Any = None) -> tuple[Any, Chosen]:
-    """The preset for these recordings, cut from `origin`, with what options change; and what the data chose."""
+def settings(ctx: typer.Context, recordings: Any, engine: Any, origin: Any, run: Path) -> tuple[Any, Chosen]:
+    """The preset for these recordings, cut from `origin`, with what options change; and what the data chose.
+
+    A run that is resumed has been tuned already.
+    """
     from timesurf.presets import from_dict, named
     from timesurf.rule import RATES
 
@@ -74,7 +91,7 @@ def settings(ctx: typer.Context, recordings: Any, engine: Any, origin: Any = Non
         elif given["preset"] != "auto":
             preset = named(given["preset"], len(recordings))
         else:
-            preset, chosen = _by_data(recordings, engine, given, origin)
+            preset, chosen = _by_data(recordings, engine, given, origin, run)
         layers = preset.layers
         if taus is not None:
             layers = tuple(replace(layer, tau=tau, feedback_tau=None) for layer, tau in zip(layers, taus, strict=False))
@@ -123,14 +140,17 @@ def _instead(preset: Any, recordings: Any, trains: bool, given: dict[str, Any]) 
     return (*lines, *([f"given instead: {', '.join(network)}"] if network else []))
 
 
-def _by_data(recordings: Any, engine: Any, given: dict[str, Any], origin: Any) -> tuple[Any, Chosen]:
+def _by_data(recordings: Any, engine: Any, given: dict[str, Any], origin: Any, run: Path) -> tuple[Any, Chosen]:
     """Settings from the recordings to learn from, tuned if that is wanted."""
     from timesurf import tuning
     from timesurf.learning.knobs import LAW
     from timesurf.presets import for_data
 
     minutes, trials, tuned = given["tune"], given["tune_trials"], None
-    if minutes is not None or trials is not None:
+    asked = [minutes, trials, given["seed"], recordings.fingerprint()]
+    if given["resume"] and (minutes is not None or trials is not None):
+        tuned = _found_before(run, asked)
+    if tuned is None and (minutes is not None or trials is not None):
         with console.status("Tuning: what the data choose ...") as status:
 
             def report(trial: tuning.Trial) -> None:
@@ -149,4 +169,15 @@ def _by_data(recordings: Any, engine: Any, given: dict[str, Any], origin: Any) -
     with console.status("Choosing settings from the data: first centroids by k-means, then a probe of each choice ..."):
         knobs = LAW if tuned is None else tuned.knobs
         preset, law = for_data(recordings, engine=engine, seed=given["seed"], knobs=knobs, origin=origin)
-    return preset, Chosen(law, tuned)
+    return preset, Chosen(law, tuned, asked=asked)
+
+
+def _found_before(run: Path, asked: list[Any]) -> Any:
+    """What tuning found before the run was interrupted, if the same was asked of it."""
+    from timesurf.tuning import Tuned
+
+    try:
+        about = json.loads((run / _TUNED).read_text("utf-8"))
+        return Tuned.from_dict(about["found"]) if about["asked"] == asked else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):  # none, or damaged: tune again
+        return None

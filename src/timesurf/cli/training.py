@@ -136,7 +136,7 @@ def train(
     parts = splitting.split(found, validation, held_out, seed, origin=None if every is None else pieces.origin)
     what = ctx.with_resource(spread(dask, engine))
     origin = None if every is None else pieces.origin[parts.numbers["learn"]]
-    settings, chosen = choosing.settings(ctx, parts.learn, what, origin)
+    settings, chosen = choosing.settings(ctx, parts.learn, what, origin, run)
     if dask is not None and settings.batch_size is None:
         raise SettingError("--dask spreads batches over workers, but this preset learns online: give --batch-size.")
     network = settings.network(found, found.classes, seed, engine=what)
@@ -144,6 +144,7 @@ def train(
     network.preparation = preparation
     choose(network.engine, network.stages)  # refuses an unknown engine before there is a folder
     ctx.with_resource(lock.held(run))
+    chosen.keep(run)
     _show_split(parts, validation, held_out, None if every is None else pieces, settings.passes)
     began = time.perf_counter()
     stopped = _trained(network, parts, settings, ctx.params, run)

@@ -6,6 +6,7 @@ Its files::
     config.toml     the settings again, to repeat the run with `timesurf train DATA --config config.toml`
     model.tsf       the network
     held_out.npz    recordings that it did not learn from, if any were held out
+    tuned.json      what tuning found, if it was asked for: written before training, for `--resume`
 
 Each file is written completely or not at all; `run.json` is the last.
 """
