@@ -145,6 +145,17 @@ def test_a_probe_is_not_tested_on_pieces_of_what_it_has_learned_from():
     assert cross_validated(*twins, rng, origin=np.tile(rng.permutation(100), 2)).accuracy < 0.4
 
 
+def test_a_probe_knows_classes_of_which_there_is_one_recording():
+    rng = np.random.default_rng(0)
+    label = np.arange(60) % 3
+    surfaces = np.eye(3)[label] + rng.normal(size=(60, 3)) / 10
+    one_is = np.where(label == 2, 99, np.arange(60))
+    for origin in (label, one_is):
+        assert cross_validated(surfaces, label, rng, origin=origin).accuracy > 0.95
+    with_all = cross_validated(surfaces, label, rng, origin=np.zeros(60, int))
+    assert with_all.accuracy > 0.95  # one recording in which all classes occur
+
+
 @pytest.mark.parametrize(("mine", "better"), [(0.5, False), (0.54, False), (0.61, True)])
 def test_better_means_by_two_standard_errors(mine, better):
     assert clearly_better(mine, 0.5, 100) is better

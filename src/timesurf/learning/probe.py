@@ -96,7 +96,8 @@ def cross_validated(
     copies : sequence of array, each of shape (recordings, entries)
         Mean surfaces of altered copies of the recordings: learned from with those of the other folds, never tested.
     origin : array of int, shape (recordings,), optional
-        The number of what each recording was cut from: pieces of one long recording then stay in one fold.
+        The number of what each recording was cut from: pieces of one long recording then stay in one fold,
+        unless their class has no other recording.
 
     Returns
     -------
@@ -118,7 +119,11 @@ def cross_validated(
     if origin is None:
         fold = split.folds(label, folds, rng)
     else:
-        first, whose = np.unique(origin, return_index=True, return_inverse=True)[1:]
+        whose = np.unique(origin, return_inverse=True)[1]
+        pairs = np.unique(np.stack([whose, label], axis=1), axis=0)
+        only = (np.bincount(pairs[:, 1]) == 1)[label]  # of its class: without it the class could not be known
+        whose[only] = len(whose) + np.arange(only.sum())
+        first, whose = np.unique(whose, return_index=True, return_inverse=True)[1:]
         fold = split.folds(label[first], folds, rng)[whose]
     target = np.tile(np.eye(len(classes))[label] - 1 / len(classes), (1 + len(copies), 1))
     of_fold = np.tile(fold, 1 + len(copies))
