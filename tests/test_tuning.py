@@ -68,7 +68,7 @@ def test_where_the_law_makes_no_mistake_tuning_ends(answers):
     asked = answers({(): 1.0})
     found = tuning.tune(sentences.make(42), trials=5)
     assert asked == [LAW] * tuning.FOLDS
-    assert found.why == "tuning: the law makes no mistake (100.0%; 1 trial, cross-validated on 42 recordings)"
+    assert found.why == "tuning: the settings make no mistake (100.0%; 1 trial, cross-validated on 42 recordings)"
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_train_tunes_and_takes_its_choice_back(tmp_path, capsys):
     app(["train", str(data), "--model", str(model), "--tune-trials", "2", *quick], standalone_mode=False)
     said = capsys.readouterr().out
     assert "trial 0:" in said
-    assert "the law makes no mistake" in said
+    assert "the settings make no mistake" in said
     assert "[network]" in said
     about = json.loads((run / "run.json").read_text("utf-8"))
     assert len(about["tuning"]["trials"]) == 1

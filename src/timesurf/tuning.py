@@ -133,7 +133,7 @@ class Tuned:
         n = len(self.trials)
         tried = f"{n} trial{'s' * (n > 1)}, cross-validated on {first.recordings:,} recordings"
         if best is first:
-            reason = "the law makes no mistake" if first.recording_accuracy == 1 else "nothing was clearly better"
+            reason = "the settings make no mistake" if first.recording_accuracy == 1 else "nothing was clearly better"
             return f"tuning: {reason} ({first.recording_accuracy:.1%}; {tried})"
         chosen = ", ".join(f"{name} x {value:g}" for name, value in self.knobs.changed.items())
         return f"tuning: {chosen}: {first.recording_accuracy:.1%} -> {best.recording_accuracy:.1%} ({tried})"
@@ -200,7 +200,7 @@ def tune(
     >>> len(found.trials), found.trials[0].knobs == Knobs()
     (1, True)
     >>> found.why
-    'tuning: the law makes no mistake (100.0%; 1 trial, cross-validated on 40 recordings)'
+    'tuning: the settings make no mistake (100.0%; 1 trial, cross-validated on 40 recordings)'
     """
     if minutes is None and trials is None:
         raise SettingError("Tuning needs minutes, or a number of trials, to end by.")

@@ -147,15 +147,15 @@ def _by_data(recordings: Any, engine: Any, given: dict[str, Any], origin: Any, r
     from timesurf.presets import for_data
 
     minutes, trials, tuned = given["tune"], given["tune_trials"], None
-    asked = [minutes, trials, given["seed"], recordings.fingerprint()]
-    if given["resume"] and (minutes is not None or trials is not None):
+    tunes, asked = minutes is not None or trials is not None, [minutes, trials, given["seed"], recordings.fingerprint()]
+    if tunes and given["resume"]:
         tuned = _found_before(run, asked)
-    if tuned is None and (minutes is not None or trials is not None):
+    if tunes and tuned is None:
         with console.status("Tuning: what the data choose ...") as status:
 
             def report(trial: tuning.Trial) -> None:
-                what = ", ".join(f"{name} x {value:g}" for name, value in trial.knobs.changed.items()) or "the law"
-                mark = "  best so far" if trial.best else ""
+                what = ", ".join(f"{name} x {value:g}" for name, value in trial.knobs.changed.items()) or "as chosen"
+                mark = "  best so far" if trial.best else "  not clearly better" if trial.gain > 0 else ""
                 change = f" ({100 * trial.gain:+.1f})" if trial.number else ""
                 of = f"{trial.recording_accuracy:.1%}{change} of {trial.recordings:,}"
                 line = f"  trial {trial.number}: {of}  {what}  ({trial.seconds:.0f} s){mark}"
