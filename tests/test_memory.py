@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from benchmarks.long_recordings import EVENTS, PROGRAM
 
 from timesurf import Full, Network, Recordings
 from timesurf.engines import Parameters
@@ -13,18 +14,6 @@ from timesurf.io import camera, npz
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="read from Linux's /proc")
 MB = 1000  # in kB, as Linux counts
-# The peak of the process itself: ru_maxrss would also have that of the process which started it.
-PROGRAM = """
-from timesurf.__main__ import main
-try:
-    main()
-finally:
-    with open("/proc/self/status") as status:
-        print(status.read())
-"""
-
-
-EVENTS = 10_000_000
 
 
 def recordings_of(events):
